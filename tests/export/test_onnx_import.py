@@ -191,13 +191,54 @@ def test_what_does_not_depend_on_values_is_one_graph() -> None:
         want = np.concatenate([m[m != 0], m[m > 0]])
         np.testing.assert_allclose(found.asnumpy(), want, rtol=1e-5, atol=1e-6)
         np.testing.assert_allclose(e.asnumpy(), np.exp(np.maximum(m, 0)), rtol=1e-5)
-    part = net._model.part
-    assert part is not None and [n.op_type for n in part.split.nodes] == ["MatMul", "Relu", "Exp"]
+    (part,) = net._model.parts.values()
+    assert [n.op_type for n in part.split.nodes] == ["MatMul", "Relu", "Exp"]
     assert part.split.names == ["m", "r", "e"]
     assert "compiled 1 time(s)" in compiled_cell(part).explain()
     said = run.explain()
     assert "compiled inside: OnnxPart(3 of 8 nodes -> m, r, e)" in said
     assert "    OnnxPart: compiled 1 time(s)" in said
+
+
+def test_what_waits_for_values_is_compiled_where_it_has_weights() -> None:
+    """Two products, each of as many rows as values choose, also of none: two graphs more."""
+    nodes = [
+        helper.make_node("Gather", ["x", "column"], ["c"], axis=1),
+        helper.make_node("NonZero", ["c"], ["one"]),
+        helper.make_node("Transpose", ["one"], ["rows"]),
+        helper.make_node("GatherND", ["x", "rows"], ["chosen"]),
+        helper.make_node("Gemm", ["chosen", "w"], ["g"], transB=1),
+        helper.make_node("Relu", ["g"], ["r"]),
+        helper.make_node("ReduceMax", ["r"], ["best"], axes=[1], keepdims=0),
+        helper.make_node("NonZero", ["best"], ["two"]),
+        helper.make_node("Transpose", ["two"], ["kept"]),
+        helper.make_node("GatherND", ["r", "kept"], ["some"]),
+        helper.make_node("MatMul", ["some", "v"], ["y"]),
+    ]
+    other = np.random.default_rng(0)
+    w, v = (other.standard_normal(shape).astype(np.float32) for shape in ((5, 4), (5, 3)))
+    info = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        nodes, "g", [info("x", TensorProto.FLOAT, [12, 4])], [info("y", TensorProto.FLOAT, None)],
+        [onnx.numpy_helper.from_array(a, n)
+         for a, n in ((w, "w"), (v, "v"), (np.asarray(0, np.int64), "column"))],
+    )  # fmt: skip
+    net = ms.onnx.load(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]))
+    run = ms.jit(net)
+    for count in (7, 7, 7, 9, 0, 6, 11, 5, 8):
+        x = other.standard_normal((12, 4)).astype(np.float32)
+        x[other.permutation(12)[count:], 0] = 0
+        r = np.maximum(x[x[:, 0] != 0] @ w.T, 0)
+        want = r[r.max(1, initial=0) != 0] @ v
+        np.testing.assert_allclose(run(Tensor(x)).asnumpy(), want, rtol=1e-5, atol=1e-6)
+    compiled = {
+        tuple(n.op_type for n in part.split.nodes): compiled_cell(part).explain()
+        for part in net._model.parts.values()
+    }
+    (first,) = (said for names, said in compiled.items() if names == ("Gemm", "Relu", "ReduceMax"))
+    (second,) = (said for names, said in compiled.items() if names == ("MatMul",))
+    assert "compiled 2 time(s)" in first and "symbolic: axis 0" in first
+    assert "compiled 0 time(s)" not in second
 
 
 def test_calls_compare_a_model_as_one_object() -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from heapq import heapify, heappop, heappush
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,8 @@ from tvmgraph.nn import Cell
 from tvmgraph.onnx import converters  # noqa: F401  (fills the table)
 from tvmgraph.onnx.functions import Functions
 from tvmgraph.onnx.low_precision import LowPrecision, is_low_precision, wide_dtype
+from tvmgraph.onnx.order import all_nodes, in_order, names_read, require_order
+from tvmgraph.onnx.parts import OnnxPart, Step, divide, first_result, result_of
 from tvmgraph.onnx.shape_values import Sizes, compute_sizes
 from tvmgraph.onnx.table import NodeCall, constant_of, dtype_of, find_converter, to_tensor
 
@@ -29,6 +30,8 @@ Env = dict[str, Any]
 STANDARD = ("", "ai.onnx")
 #: Operators whose floating-point inputs after the first, scales and regions, decide about shapes.
 RESIZING = ("Resize", "Upsample")
+#: Subgraphs that are kept ready.
+_SUBGRAPHS = 256
 #: What a converter raises on a node that is not as ONNX defines it.
 _BROKEN_RULES = (
     ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, RuntimeError,
@@ -94,9 +97,11 @@ class _Definition:
         weights: Attributes of the Cell that hold the Parameters, by the names of the initializers.
         kinds: Types of the inputs, by name.
         folded: What depends on constants only, by name, and the other nodes, once they are known.
-        undecided: Results of nodes that no graph has, because values decide about shapes, and of
-            nodes that read them.
-        part: What does not depend on them, once such nodes were met.
+        refused: First results of nodes that no graph has, because values decide about shapes.
+        decisions: How often values have decided so far.
+        parts: Cells that are graphs, by the nodes they run, once such nodes were met.
+        steps: The parts and single nodes that the model is divided into.
+        subgraphs: By identity, subgraphs with their nodes in order and their constants.
     """
 
     def __init__(self, model: onnx.ModelProto) -> None:
@@ -107,8 +112,11 @@ class _Definition:
         self.weights: dict[str, str] = {}
         self.kinds = {v.name: v.type for v in model.graph.input}
         self.folded: tuple[Env, list[onnx.NodeProto]] | None = None
-        self.undecided: set[str] = set()
-        self.part: OnnxPart | None = None
+        self.refused: set[str] = set()
+        self.decisions = 0
+        self.parts: dict[tuple[str, ...], OnnxPart] = {}
+        self.steps: list[Step] | None = None
+        self.subgraphs: dict[int, tuple[onnx.GraphProto, list[onnx.NodeProto], Env]] = {}
 
 
 class OnnxCell(Cell):
@@ -134,7 +142,7 @@ class OnnxCell(Cell):
         if model.graph.sparse_initializer:
             raise LoadError("sparse initializers are not supported", op="onnx.load")
         deciding = {
-            name for n in _all_nodes(model.graph) if n.op_type in RESIZING for name in n.input[1:]
+            name for n in all_nodes(model.graph) if n.op_type in RESIZING for name in n.input[1:]
         }
         for proto in model.graph.initializer:
             self._add_initializer(proto, proto.name in deciding)
@@ -163,7 +171,7 @@ class OnnxCell(Cell):
 
     def _require_known(self, model: onnx.ModelProto) -> None:
         unknown: Counter[str] = Counter()
-        for node in _all_nodes(model.graph):
+        for node in all_nodes(model.graph):
             domain = node.domain if node.domain not in STANDARD else ""
             direct = find_converter(domain, node.op_type) is not None
             known = self._model
@@ -210,42 +218,71 @@ class OnnxCell(Cell):
                    fix=f"give {', '.join(self.input_names)}")  # fmt: skip
         env, nodes = self._environment(inputs)
         model = self._model
-        if model.undecided and state.broken is not None:
-            model.part = part = model.part or OnnxPart(self, _Split(model, nodes))
-            if part.split.names:
-                env.update(zip(part.split.names, part(*inputs)))
-                nodes = part.split.rest
-        self._run_nodes(nodes, env)
-        outputs = [_result(_value(env, name)) for name in self.output_names]
+        if model.refused and state.broken is not None:
+            model.steps = steps = model.steps or divide(self, nodes)
+            for step in steps:
+                if isinstance(step, OnnxPart):
+                    step.run_in(env)
+                else:
+                    self.run_nodes([step], env)
+        else:
+            self.run_nodes(nodes, env)
+        outputs = [result_of(_value(env, name)) for name in self.output_names]
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def _environment(self, inputs: Sequence[object]) -> tuple[Env, list[onnx.NodeProto]]:
         """Returns what is known before a call's first node, and the nodes."""
-        fixed, rest = self._folded()
-        env: Env = dict(fixed)
-        env.update((name, getattr(self, at)) for name, at in self._model.weights.items())
+        env, rest = self.constants(), self._folded()[1]
         env.update((n, self._argument(n, v)) for n, v in zip(self.input_names, inputs))
         return env, rest
 
-    def _run_nodes(self, nodes: Iterable[onnx.NodeProto], env: Env) -> None:
-        """Runs nodes; while a graph is captured, notes all of them that it cannot have."""
+    def constants(self) -> Env:
+        """Returns what depends on constants only, and the weights, by name."""
+        env = dict(self._folded()[0])
+        env.update((name, getattr(self, at)) for name, at in self._model.weights.items())
+        return env
+
+    @property
+    def definition(self) -> _Definition:
+        """What the model says."""
+        return self._model
+
+    def run_nodes(self, nodes: Iterable[onnx.NodeProto], env: Env) -> None:
+        """Runs nodes; while a graph is captured, notes all of them that it cannot have.
+
+        Args:
+            nodes: Nodes in an order in which they can run.
+            env: Values by name; gets the results.
+
+        Raises:
+            CaptureError: if a graph that is captured cannot have one of them.
+        """
+        model = self._model
         refused: CaptureError | None = None
         missing: set[str] = set()  # results of refused nodes, and of those that read them
         for node in nodes:
-            if missing and not missing.isdisjoint(_names_read(node)):
+            if missing and not missing.isdisjoint(names_read(node)):
                 missing.update(node.output)
                 continue
+            decisions = model.decisions
             try:
-                self._run_node(node, env, self._model.opsets)
+                self._run_node(node, env, model.opsets)
             except CaptureError as e:
                 if state.interpreter is None:
                     raise
                 refused = refused or e
                 missing.update(node.output)
+                self._refuse(node)
+            if model.decisions > decisions:
+                self._refuse(node)
         if refused is not None:
-            self._model.undecided.update(filter(None, missing))
-            self._model.part = None
             raise refused
+
+    def _refuse(self, node: onnx.NodeProto) -> None:
+        """Notes a node that no graph can have; the model is divided anew."""
+        if first_result(node) not in self._model.refused:
+            self._model.refused.add(first_result(node))
+            self._model.steps = None
 
     def _argument(self, name: str, value: object) -> object:
         if isinstance(value, list):
@@ -281,7 +318,7 @@ class OnnxCell(Cell):
     ) -> Sequence[object]:
         convert = find_converter(domain, node.op_type)
         constant = all(v is None or _is_constant(v) for v in values)
-        constant = constant and state.interpreter is not None and not _has_graphs(node)
+        constant = constant and not _has_graphs(node)
         if convert is None:
             body = self._model.functions.body(node, opset, values)
             return self._run_function(body, node, values)
@@ -296,19 +333,35 @@ class OnnxCell(Cell):
         # what is known while a graph is captured is computed now
         with state.interpreting(None) if constant else contextlib.nullcontext():
             result = convert(call, *[to_tensor(v) for v in values])
+        self._model.decisions += call.decided
         parts = result if isinstance(result, tuple) else (result,)
         return tuple(map(_as_constant, parts)) if constant else parts
 
     def _run_graph(
         self, graph: onnx.GraphProto, inputs: Sequence[object], outer: Env
     ) -> list[object]:
-        env = dict(outer)
-        for proto in graph.initializer:
-            env[proto.name] = constant_of(proto)
+        nodes, constants = self._prepared(graph)
+        env = outer | constants
         env.update(zip((v.name for v in graph.input), inputs))
-        for node in in_order(graph.node):
+        for node in nodes:
             self._run_node(node, env, self._model.opsets)
         return [_value(env, v.name) for v in graph.output]
+
+    def _prepared(self, graph: onnx.GraphProto) -> tuple[Sequence[onnx.NodeProto], Env]:
+        """Returns the nodes of a subgraph in order, and its constants; a loop asks every time."""
+        kept = self._model.subgraphs
+        if id(graph) not in kept:
+            if len(kept) >= _SUBGRAPHS:  # as many views of few graphs
+                kept.clear()
+            constants: Env = {proto.name: constant_of(proto) for proto in graph.initializer}
+            nodes: list[onnx.NodeProto] = []
+            for node in in_order(graph.node):
+                if node.op_type != "Constant":
+                    nodes.append(node)
+                else:
+                    self._run_node(node, constants, self._model.opsets)
+            kept[id(graph)] = graph, nodes, constants
+        return kept[id(graph)][1:]
 
     def _run_function(
         self, body: onnx.FunctionProto, node: onnx.NodeProto, values: Sequence[object]
@@ -336,72 +389,6 @@ class OnnxCell(Cell):
         return f"{', '.join(self.input_names)} -> {', '.join(self.output_names)}"
 
 
-class _Split:
-    """The nodes of a model that do not depend on values that decide about shapes, and the others.
-
-    Like :class:`_Definition`, it is compared as one object.
-
-    Args:
-        model: What the model says.
-        nodes: All nodes of its graph that are not folded.
-
-    Attributes:
-        nodes: Those that are one graph.
-        rest: Those that depend on such values.
-        names: What they, and the model's results, read of the first.
-    """
-
-    def __init__(self, model: _Definition, nodes: Sequence[onnx.NodeProto]) -> None:
-        self.rest = [node for node in nodes if not model.undecided.isdisjoint(node.output)]
-        self.nodes = [node for node in nodes if model.undecided.isdisjoint(node.output)]
-        read = {v.name for v in model.graph.output}
-        read.update(n for node in self.rest for n in _names_read(node))
-        self.names = [name for node in self.nodes for name in node.output if name in read]
-
-
-class OnnxPart(Cell):
-    """The part of a model that is one graph, where the whole model is none.
-
-    A model such as a detector that suppresses boxes runs with a graph break: this is the Cell that
-    is compiled on its own.
-
-    Args:
-        model: The model.
-        split: Its nodes.
-    """
-
-    def __init__(self, model: OnnxCell, split: _Split) -> None:
-        super().__init__()
-        self.model = model
-        self.split = split
-
-    def construct(self, *inputs: Tensor) -> tuple[object, ...]:
-        """Runs the nodes of the part.
-
-        Args:
-            inputs: Those of the model.
-
-        Returns:
-            What the others read of them.
-
-        Raises:
-            CaptureError: if one is of low precision: a graph has no such results.
-        """
-        env, _ = self.model._environment(inputs)
-        self.model._run_nodes(self.split.nodes, env)
-        values = [env.get(name) for name in self.split.names]
-        if state.interpreter is None:
-            return tuple(values)
-        if any(isinstance(value, LowPrecision) for value in values):
-            reject(CaptureError, "onnx.load", "a graph has no results of low precision")
-        return tuple(map(_result, values))
-
-    def extend_repr(self) -> str:
-        """Returns how many nodes it has, and what the others read of it."""
-        nodes, others = len(self.split.nodes), len(self.split.rest)
-        return f"{nodes} of {nodes + others} nodes -> {', '.join(self.split.names)}"
-
-
 def _has_graphs(node: onnx.NodeProto) -> bool:
     """Whether a node runs subgraphs, which may read more than its inputs."""
     return any(a.HasField("g") for a in node.attribute)
@@ -422,106 +409,3 @@ def _as_constant(value: object) -> Any:
     if isinstance(value, LowPrecision):
         return LowPrecision(_as_constant(value.wide), value.kind)
     return np.array(value.array) if isinstance(value, Tensor) else value
-
-
-def _result(value: object) -> object:
-    if isinstance(value, list):
-        return [to_tensor(v) for v in value]
-    return to_tensor(value)
-
-
-def _all_nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
-    for node in graph.node:
-        yield node
-        for inner in graphs_of(node):
-            yield from _all_nodes(inner)
-
-
-# ---- The order of a graph's nodes: ONNX demands a topological one, not every program writes it
-
-_NAMED = 6  # nodes of a cycle that an error lists
-
-
-def in_order(nodes: Sequence[onnx.NodeProto]) -> Sequence[onnx.NodeProto]:
-    """Returns nodes such that each comes after those that it reads, as far as possible in place.
-
-    Args:
-        nodes: All nodes of a graph, or of the body of a function.
-
-    Raises:
-        LoadError: if some read their own results, directly or by way of others.
-    """
-    makers = {name: i for i, node in enumerate(nodes) for name in node.output if name}
-    reads = [{makers[n] for n in _names_read(node) if n in makers} for node in nodes]
-    if all(i > max(needed, default=-1) for i, needed in enumerate(reads)):
-        return nodes
-    readers: list[list[int]] = [[] for _ in nodes]
-    for i, needed in enumerate(reads):
-        for j in needed:
-            readers[j].append(i)
-    missing = [len(needed) for needed in reads]
-    ready = [i for i, count in enumerate(missing) if not count]
-    heapify(ready)
-    order: list[int] = []
-    while ready:
-        order.append(heappop(ready))
-        for i in readers[order[-1]]:
-            missing[i] -= 1
-            if not missing[i]:
-                heappush(ready, i)
-    if len(order) < len(nodes):
-        raise _cycle(nodes, reads, set(range(len(nodes))) - set(order))
-    return [nodes[i] for i in order]
-
-
-def require_order(graph: onnx.GraphProto) -> None:
-    """Makes sure that the nodes of a graph, and of those inside it, form no cycle.
-
-    Args:
-        graph: A graph of a model.
-
-    Raises:
-        LoadError: if they do.
-    """
-    in_order(graph.node)
-    for node in graph.node:
-        for inner in graphs_of(node):
-            require_order(inner)
-
-
-def graphs_of(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
-    """Yields the graphs among a node's attributes.
-
-    Args:
-        node: A node, as an ``If`` or ``Loop``.
-    """
-    for a in node.attribute:
-        yield from [a.g, *a.graphs] if a.HasField("g") else a.graphs
-
-
-def _names_read(node: onnx.NodeProto) -> Iterator[str]:
-    """Yields what a node reads, and what the graphs inside it read from around it."""
-    yield from filter(None, node.input)
-    for graph in graphs_of(node):
-        own = {v.name for v in (*graph.input, *graph.initializer)}
-        own.update(name for inner in graph.node for name in inner.output)
-        read = {name for inner in graph.node for name in _names_read(inner)}
-        yield from (read | {v.name for v in graph.output}) - own
-
-
-def _cycle(nodes: Sequence[onnx.NodeProto], reads: Sequence[set[int]], left: set[int]) -> LoadError:
-    """Describes a cycle: from any node that is left, every step back stays among those left."""
-    at, seen = min(left), []
-    while at not in seen:
-        seen.append(at)
-        at = min(reads[at] & left)
-    cycle = seen[seen.index(at) :][::-1]
-    return LoadError(
-        f"{len(cycle)} nodes read their own results", op="onnx.load",
-        got=_listed(nodes[i] for i in cycle[:_NAMED]) + (", ..." if len(cycle) > _NAMED else ""),
-        fix="onnx.checker names the rule that is broken",
-    )  # fmt: skip
-
-
-def _listed(nodes: Iterable[onnx.NodeProto]) -> str:
-    return ", ".join(f"{n.op_type}({n.name or n.output[0]})" for n in nodes)

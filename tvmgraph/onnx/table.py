@@ -134,6 +134,7 @@ class NodeCall:
         values: Inputs as they are: tensors, known arrays, lists (sequences) or ``None``.
         attrs: Attributes, with the defaults of the operator's schema.
         run_graph: Runs a subgraph attribute: ``(GraphProto, values) -> outputs``.
+        decided: Whether the values of a tensor decided about shapes, as they cannot in a graph.
     """
 
     def __init__(
@@ -145,6 +146,7 @@ class NodeCall:
         self.values = values
         self.attrs = attrs
         self.run_graph = run_graph
+        self.decided = False
 
     @property
     def where(self) -> str:
@@ -190,6 +192,7 @@ class NodeCall:
                 f"input {i} decides about shapes and is not known before the model runs",
                 "run it eagerly, or give that input as a number or tuple, which is a constant",
             )
+        self.decided |= isinstance(self.values[i], Tensor)
         return found
 
     def ints(self, i: int, default: object = None) -> Any:
