@@ -209,6 +209,10 @@ MISTAKES: dict[str, tuple[Callable[[], object], type[Exception]]] = {
     "none of the transforms": (
         lambda: vision.UniformAugment([vision.HorizontalFlip()], 0), ValueError),
     "a complex number without parts": (lambda: audio.Magphase()(np.ones(4)), RuntimeError),
+    "an operand too few": (lambda: ops.Sub()(LINE), RuntimeError),
+    "an operand too many of a product": (lambda: ops.MatMul()(IMAGE, IMAGE, IMAGE), TypeError),
+    "no operand at all": (lambda: ops.ScatterUpdate()(), ValueError),
+    "a second operand": (lambda: ops.BesselI0()(LINE, LINE), ValueError),
     "an empty list of transforms": (lambda: vision.RandomSelectSubpolicy([[]]), ValueError),
     "a transform that is none": (lambda: vision.RandomSelectSubpolicy([[(1, 0.5)]]), TypeError),
     "a batch for one image": (

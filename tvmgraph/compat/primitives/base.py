@@ -14,6 +14,7 @@ which ``F.*`` is the function of each one's name::
 
 from __future__ import annotations
 
+import ast
 import functools
 import inspect
 import numbers
@@ -28,7 +29,15 @@ from tvmgraph.core.guard import guard
 from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.op import F
 from tvmgraph.core.random import Generator
-from tvmgraph.errors import ArgumentError, DTypeError, NotFoundError, TypeOrValueError, reject
+from tvmgraph.errors import (
+    ArgumentError,
+    DTypeError,
+    NotFoundError,
+    ShapeError,
+    TypeOrValueError,
+    either,
+    reject,
+)
 
 __all__ = [
     "Primitive", "PrimitiveWithCheck", "PrimitiveWithInfer", "constexpr", "prim_arg_register",
@@ -383,12 +392,17 @@ def build_class(row: Iterable[str], module: str, scope: dict[str, object]) -> ty
         f"    {p} = self.{p}{'[2:]' if ahead.get(p) else ''}\n"
         for p in kinds if re.search(rf"\b{p}\b", expression)
     )  # fmt: skip
+    _define(f"def __call__({call_text}): ...", space)
+    signature = inspect.signature(space["__call__"])
+    taken, check = _counted(signature, call_text)
+    space |= {"_absent": _ABSENT, "_miscount": functools.partial(_miscount, name, signature)}
     _define(
         f"def __init__({init_text}):\n"
         f"    _configure(self, dict({', '.join(f'{p}={p}' for p in kinds)}))\n"
-        f"def __call__({call_text}):\n{loads}    return {expression}\n",
+        f"def __call__({taken}):\n{check}{loads}    return {expression}\n",
         space,
     )
+    space["__call__"].__signature__ = signature
     methods: dict[str, Any] = {"__module__": module, "__doc__": _doc(row, space)}
     for method in ("__init__", "__call__"):
         space[method].__qualname__ = f"{name}.{method}"
@@ -398,6 +412,52 @@ def build_class(row: Iterable[str], module: str, scope: dict[str, object]) -> ty
     methods["__init__"].__doc__ = "Configures the operator."
     methods["__call__"].__doc__ = f"Computes ``{expression.replace('F.', 'ops.')}``."
     return type(name, (Primitive,), methods)
+
+
+#: What an operand that was not given is, until the call says how many it takes.
+_ABSENT = object()
+
+
+def _counted(signature: inspect.Signature, parameters: str) -> tuple[str, str]:
+    """Returns the parameters of a call that takes any number of operands, and its first lines.
+
+    They count the operands: Python's own TypeError would not be the error that MindSpore raises.
+
+    Args:
+        signature: What the call takes, with ``self``.
+        parameters: The same as text.
+    """
+    kinds = {p.kind for p in signature.parameters.values()}
+    needed = [n for n, p in signature.parameters.items() if p.default is p.empty][1:]
+    if kinds != {inspect.Parameter.POSITIONAL_OR_KEYWORD}:
+        return parameters, ""
+    parsed = ast.parse(f"lambda {parameters}: 0", mode="eval").body
+    assert isinstance(parsed, ast.Lambda)
+    arguments = parsed.args
+    absent = [ast.Name("_absent") for _ in needed]
+    arguments.defaults = [*absent, *arguments.defaults]
+    arguments.vararg = ast.arg("more")
+    wrong = " or ".join(["more", *(f"{n} is _absent" for n in needed)])
+    return ast.unparse(arguments), f"    if {wrong}: _miscount(more, {', '.join(needed)})\n"
+
+
+def _miscount(
+    name: str, signature: inspect.Signature, more: tuple[object, ...], *needed: object
+) -> None:
+    """Raises the error of a wrong number of operands.
+
+    MindSpore's is one of three by operator: its classes with a Python signature raise a TypeError,
+    the others what their inference or their list of operands says.
+    """
+    operands = list(signature.parameters.values())[1:]
+    least, most = len(needed), len(operands)
+    count = str(most) if least == most else f"{least} to {most}"
+    takes = f"takes {count} operand{'s' if most != 1 else ''}"
+    if most:
+        takes += f" ({', '.join(o.name for o in operands)})"
+    missing = [o.name for o, value in zip(operands, needed) if value is _ABSENT]
+    wrong = f"without {' and '.join(missing)}" if missing else f"not {most + len(more)}"
+    raise either(DTypeError, ShapeError)(f"{takes}, {wrong}", op=f"ops.{name}")
 
 
 def _define(source: str, space: dict[str, object]) -> None:
