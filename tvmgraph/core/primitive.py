@@ -175,7 +175,7 @@ def _of_one(name: str, promote: str | None) -> dict[str, str]:
 
 
 def _of_two(names: tuple[str, ...], promote: str | None) -> dict[str, str]:
-    floats = promote in ("common_float", "scaled_float")
+    floats = promote in ("common_float", "first_float", "scaled_float")
     first = "Tensor or number" + ("; integers are computed in float32" if floats else "")
     others = "Tensor or number; the two shapes broadcast and the dtypes are promoted"
     lines = [f"    {name}: {others if i else first}." for i, name in enumerate(names)]

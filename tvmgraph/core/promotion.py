@@ -53,9 +53,15 @@ def _like_first(operands: Sequence[Operand]) -> list[DType]:
     return [first, *(common([o]) if isinstance(o, DType) else first for o in operands[1:])]
 
 
+def _first_float(operands: Sequence[Operand]) -> list[DType]:
+    is_tensor = isinstance(operands[0], DType)
+    return [_to_float(common(operands[:1] if is_tensor else operands))] * len(operands)
+
+
 POLICIES: dict[str, Callable[[Sequence[Operand]], list[DType]]] = {
     "common": _all_common,  # add, maximum, equal
     "common_float": _common_float,  # atan2: integers become float32
+    "first_float": _first_float,  # copysign: the first tensor decides
     "scaled": _all_common,  # mul: as "common", but see `scaled`
     "scaled_float": _common_float,  # div
     "scaled_no_bool": _no_bool,  # fmod

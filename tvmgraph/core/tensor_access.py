@@ -147,13 +147,16 @@ class TensorAccess(TensorOverloads):
         one slice.
 
         Args:
-            condition: Where to keep this tensor, a bool tensor; or the axis, an int.
+            condition: Where to keep this tensor, a bool tensor; or the axis, an int or a
+                tensor without axes that holds one.
             y: What is taken elsewhere, a tensor or number; or the index of the slice.
 
         Raises:
             DTypeError: if the index of a slice is no int.
             AxisError: if there is no such axis.
         """
+        if isinstance(condition, TensorAccess) and condition.dtype.is_integer:
+            condition = int(condition) if condition.ndim == 0 else condition
         if is_int(condition):
             if isinstance(y, float) or getattr(y, "ndim", 0):  # "where" wants a tensor first
                 reject(DTypeError, "Tensor.select",

@@ -128,10 +128,11 @@ def _row(
     vjp: VjpColumn | str | Reason,
     onnx: OnnxColumn | str | Reason,
     samples: Sequence[Sample] | None = None,
+    promote: str = "common_float",
 ) -> RowDecorator:
     return primitive(
         infer=rules.elementwise(dtypes.FLOATS),
-        promote="common_float",
+        promote=promote,
         eager=eager,
         lower=lower,
         vjp=vjp,
@@ -266,12 +267,13 @@ _NO_SIGN_BIT = Reason("ONNX cannot tell -0.0 from 0.0")
             grad=False,
         )
     ],
+    promote="first_float",
 )
 def copysign(x: Tensor, other: Tensor) -> Tensor:
     r"""Gives elements another sign: :math:`out_i = |x_i| \cdot sign(other_i)`.
 
     Args:
-        x: Tensor or number; integers are computed in float32.
+        x: Tensor or number, which decides the dtype; integers are computed in float32.
         other: Tensor or number whose sign bit is taken (that of -0.0 too); the shapes broadcast.
 
     Example:

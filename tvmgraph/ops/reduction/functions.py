@@ -500,7 +500,7 @@ def any(input: Tensor, axis: AxisLike | None = None, keep_dims: bool = False) ->
         keep_dims: Whether reduced axes stay with size 1.
 
     Returns:
-        bool Tensor; false for no elements.
+        bool Tensor, or 0 and 1 in uint8 for an input of uint8; false for no elements.
 
     Raises:
         OutOfRangeError: if an axis does not exist.
@@ -509,7 +509,8 @@ def any(input: Tensor, axis: AxisLike | None = None, keep_dims: bool = False) ->
         >>> ops.any(Tensor([[True, False], [False, False]]), 1)
         Tensor(shape=[2], dtype=Bool, value= [ True, False])
     """
-    return rows.reduce_any(input, resolve_axes("any", input, axis), bool(keep_dims))
+    found = rows.reduce_any(input, resolve_axes("any", input, axis), bool(keep_dims))
+    return F.cast(found, input.dtype) if input.dtype is dtypes.uint8 else found
 
 
 def count_nonzero(

@@ -43,7 +43,8 @@ def _vector_norm(x: Tensor, order: Any, axes: tuple[int, ...], keep: bool) -> Te
     if order == 2:
         return _safe_root(rows.reduce_sum(x * x, axes, keep), 0.5)
     if order == 0:
-        return rows.reduce_sum(F.cast(F.not_equal(x, 0), d), axes, keep)
+        counted = d if d in dtypes.FLOATS else dtypes.int64
+        return rows.reduce_sum(F.cast(F.not_equal(x, 0), counted), axes, keep)
     size = F.abs(x)
     if order == math.inf:
         return rows.reduce_max(size, axes, keep)
@@ -112,7 +113,16 @@ def _smooth(x: Tensor, power: Callable[[Tensor], Tensor]) -> Tensor:
 def _prepared(x: Tensor, dtype: DTypeLike | None, order: object = None) -> Tensor:
     if dtype is not None:
         return F.cast(x, dtypes.dtype_of(dtype))
-    return x if order in _EXTREMES and x.dtype.kind == "i" else as_float(x)
+    is_whole = order == 0 or (order in _EXTREMES and x.dtype.kind in "iu")
+    return x if is_whole else as_float(x)
+
+
+def _prepared_matrix(x: Tensor, dtype: DTypeLike | None, order: object) -> Tensor:
+    """Sums of columns of integers are int64, those of rows what they were, as in MindSpore."""
+    if dtype is None and order in (1, -1) and x.dtype.kind in "iub":
+        return F.cast(x, dtypes.int64)
+    holds_sums = x.dtype in (dtypes.int32, dtypes.int64)
+    return x if dtype is None and order in _EXTREMES and holds_sums else _prepared(x, dtype)
 
 
 def _require_order(name: str, order: object, x: Tensor) -> None:
@@ -131,7 +141,8 @@ def vector_norm(
     r"""Returns :math:`(\sum |x_i|^{ord})^{1 / ord}` over axes.
 
     Args:
-        x: Tensor of any shape; integers are computed in float32 unless ``ord`` is infinite.
+        x: Tensor of any shape; integers are computed in float32 unless ``ord`` is infinite or 0,
+            which counts in int64.
         ord: Order: a number, where 0 counts the elements that are not zero, and plus or minus
             infinity give the largest or smallest :math:`|x_i|`.
         axis: Axis or axes; ``None`` for all.
@@ -165,7 +176,8 @@ def matrix_norm(
     r"""Returns a norm of the matrices that lie in two axes.
 
     Args:
-        A: Tensor of at least two axes; integers are computed in float32.
+        A: Tensor of at least two axes; integers are computed in float32, but those of 1 and -1
+            in int64, and int32 and int64 of plus and minus infinity as they are.
         ord: ``"fro"`` (root of the sum of squares), ``"nuc"`` (sum of singular values), 1 or -1
             (largest or smallest absolute column sum), infinity or minus infinity (row sum), 2 or
             -2 (largest or smallest singular value).
@@ -199,7 +211,7 @@ def _checked_matrix_norm(
     first, second = (resolve_axis(name, x, a) for a in axis)
     if first == second:
         raise bad(ArgumentError, "the two axes must differ", name, got)
-    return _matrix_norm(_prepared(x, dtype), order, first, second, bool(keepdims))
+    return _matrix_norm(_prepared_matrix(x, dtype, order), order, first, second, bool(keepdims))
 
 
 def norm(
@@ -213,7 +225,7 @@ def norm(
     r"""Returns a norm of vectors (one axis) or matrices (two axes).
 
     Args:
-        A: Tensor of any shape; integers are computed in float32.
+        A: Tensor of any shape; integers are computed in float32 unless ``ord`` needs no roots.
         ord: Kind of norm, see :func:`vector_norm` and :func:`matrix_norm`; ``None`` gives the
             root of the sum of squares.
         dim: Axis of vectors, or the two axes of matrices; ``None`` takes all axes, of which there
