@@ -209,6 +209,9 @@ MISTAKES: dict[str, tuple[Callable[[], object], type[Exception]]] = {
     "none of the transforms": (
         lambda: vision.UniformAugment([vision.HorizontalFlip()], 0), ValueError),
     "a complex number without parts": (lambda: audio.Magphase()(np.ones(4)), RuntimeError),
+    "a matrix to convolve": (lambda: ms.numpy.convolve(IMAGE[0, 0], LINE), ValueError),
+    "numbers to correlate": (lambda: ms.numpy.correlate(2, 3), ValueError),
+    "no array": (lambda: ms.numpy.log2(None), AttributeError),
     "an operand too few": (lambda: ops.Sub()(LINE), RuntimeError),
     "an operand too many of a product": (lambda: ops.MatMul()(IMAGE, IMAGE, IMAGE), TypeError),
     "no operand at all": (lambda: ops.ScatterUpdate()(), ValueError),

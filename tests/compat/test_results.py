@@ -36,6 +36,7 @@ CASES: dict[str, tuple[Callable[[], Any], Any, Any]] = {
     "a count of bytes": (lambda: ops.norm(U, ord=0), ms.int64, 1),
     "the largest byte": (lambda: ops.vector_norm(U, math.inf), ms.uint8, 1),
     "a slice along a tensor": (lambda: SQUARE.select(Tensor(0), Tensor(1)), ms.float32, [1, 1, 1]),
+    "a vector and a number": (lambda: mnp.convolve(I, 2), ms.int32, [2, 4]),
     "clip_by_value": (lambda: ops.clip_by_value(I, 1.5, 9), ms.int32, [1, 2]),
     "clip_by_norm": (lambda: ops.clip_by_norm(I, 9.0), ms.float32, [1, 2]),
     "diff of bools": (lambda: ops.diff(B), ms.bool_, [True]),

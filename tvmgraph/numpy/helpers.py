@@ -12,7 +12,13 @@ from tvmgraph.core import rules
 from tvmgraph.core.arguments import AxisLike, DTypeLike
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.dtypes import float16, float32, int32
-from tvmgraph.errors import DTypeError, ShapeError, TvmgraphError, user_source
+from tvmgraph.errors import (
+    DTypeError,
+    NoTensorError,
+    ShapeError,
+    TvmgraphError,
+    user_source,
+)
 
 #: The largest float32.
 MOST = float(np.finfo(np.float32).max)
@@ -438,7 +444,7 @@ def array_of(value: Any, dtype: DTypeLike | None = None) -> Tensor:
     if _holds_tensors(value):
         return as_dtype(ops.stack([array_of(v) for v in value]), dtype)
     if not isinstance(value, (bool, int, float, complex, list, tuple, np.ndarray, np.generic)):
-        raise DTypeError(
+        raise NoTensorError(
             f"an array is needed, not {type(value).__name__}", at=user_source(),
             fix="give a Tensor, a number, or a list of numbers",
         )  # fmt: skip

@@ -165,11 +165,12 @@ def convolve(a: object, v: object, mode: str = "full") -> Tensor:
     """Returns the convolution of two vectors; see :func:`correlate` for ``mode``.
 
     Args:
-        a: A vector.
-        v: Another vector.
+        a: A vector, or a number.
+        v: Another vector, or a number.
         mode: ``"full"``, ``"same"`` or ``"valid"``.
     """
-    a, v = array_of(a), array_of(v)
+    a, v = (ops.reshape(x, (-1,)) if x.ndim == 0 else x for x in (array_of(a), array_of(v)))
+    _require_vectors(a, v)
     return _slide(*(a, v) if a.size >= v.size else (v, a), mode)
 
 
@@ -182,9 +183,15 @@ def correlate(a: object, v: object, mode: str = "valid") -> Tensor:
         mode: "valid" where they overlap wholly, "same" in the size of the longer, or "full".
     """
     a, v = floats(array_of(a)), floats(array_of(v))
+    _require_vectors(a, v)
     if a.size >= v.size:
         return _slide(a, ops.conj(ops.flip(v, (0,))), mode)
     return ops.flip(ops.conj(_slide(v, ops.conj(ops.flip(a, (0,))), mode)), (0,))
+
+
+def _require_vectors(a: Tensor, v: Tensor) -> None:
+    if a.ndim != 1 or v.ndim != 1:
+        raise ShapeError("both must be vectors", got=f"a={a.aval}, v={v.aval}", at=user_source())
 
 
 def _slide(a: Tensor, v: Tensor, mode: str) -> Tensor:
