@@ -198,12 +198,21 @@ def _logaddexp(m: Formulas, a: Expr, b: Expr) -> Expr:
     return m.where(a == b, a + _LN2, high + m.log1p(m.exp(distance)))
 
 
-def _onnx_logaddexp(O: OnnxOps, a: OnnxNamed, b: OnnxNamed) -> OnnxNamed:
+def _onnx_logaddexp(O: OnnxOps, a: OnnxNamed, b: OnnxNamed, base: float = math.e) -> OnnxNamed:
     high = O.Max(a, b)
     far = O.Neg(O.Abs(O.Sub(a, b)))
-    one, ln2 = (O.const(v, a.type.dtype) for v in (1, _LN2))
-    general = O.Add(high, O.Log(O.Add(one, O.Exp(far))))
-    return O.Where(O.Equal(a, b), O.Add(a, ln2), general)
+    one, ln2, scale = (O.const(v, a.type.dtype) for v in (1, math.log(2, base), math.log(base)))
+    sums = O.Add(one, O.Exp(far if base == math.e else O.Mul(far, scale)))
+    rest = O.Log(sums) if base == math.e else O.Div(O.Log(sums), scale)
+    return O.Where(O.Equal(a, b), O.Add(a, ln2), O.Add(high, rest))
+
+
+_LOG_SAMPLES = [
+    sample(
+        np.array([_INF, -_INF, -_INF, 1e4, _NAN, 1], np.float32),
+        np.array([_INF, -_INF, 1, -1e4, 1, _INF], np.float32), grad=False,
+    )
+]  # fmt: skip
 
 
 @_row(
@@ -211,13 +220,8 @@ def _onnx_logaddexp(O: OnnxOps, a: OnnxNamed, b: OnnxNamed) -> OnnxNamed:
     pointwise("logaddexp", _logaddexp),
     lambda g, y, a, b: (sum_to(g * F.exp(a - y), a), sum_to(g * F.exp(b - y), b)),
     _onnx_logaddexp,
-    [
-        sample(
-            np.array([_INF, -_INF, -_INF, 1e4, _NAN, 1], np.float32),
-            np.array([_INF, -_INF, 1, -1e4, 1, _INF], np.float32), grad=False,
-        )
-    ],
-)  # fmt: skip
+    _LOG_SAMPLES,
+)
 def logaddexp(input: Tensor, other: Tensor) -> Tensor:
     r"""Adds numbers given by their logarithms: :math:`\ln(e^{input_i} + e^{other_i})`.
 
@@ -232,24 +236,33 @@ def logaddexp(input: Tensor, other: Tensor) -> Tensor:
     ...
 
 
+def _logaddexp2(m: Formulas, a: Expr, b: Expr) -> Expr:
+    high = m.where(a < b, b, a)
+    distance = m.where(a < b, a - b, b - a)
+    return m.where(a == b, a + 1, high + m.log1p(m.exp(distance * _LN2)) * (1 / _LN2))
+
+
+@_row(
+    np.logaddexp2,
+    pointwise("logaddexp2", _logaddexp2),
+    lambda g, y, a, b: (
+        sum_to(g * F.exp((a - y) * _LN2), a), sum_to(g * F.exp((b - y) * _LN2), b)
+    ),
+    lambda O, a, b: _onnx_logaddexp(O, a, b, 2.0),
+    _LOG_SAMPLES,
+)  # fmt: skip
 def logaddexp2(input: Tensor, other: Tensor) -> Tensor:
     r"""Adds numbers given by their binary logarithms: :math:`\log_2(2^{input_i} + 2^{other_i})`.
 
     Args:
-        input: Tensor of any shape.
-        other: Tensor; the two shapes broadcast.
-
-    Returns:
-        Floating-point tensor of the broadcast shape.
-
-    Raises:
-        ShapeError: if the shapes do not broadcast.
+        input: Tensor or number.
+        other: Tensor or number; the shapes broadcast, and two integers are computed in float32.
 
     Example:
         >>> ops.logaddexp2(Tensor([1.0, 2.0]), Tensor([2.0, 2.0]))
         Tensor(shape=[2], dtype=Float32, value= [ 2.58496261e+00,  3.00000000e+00])
     """
-    return logaddexp(input * _LN2, other * _LN2) * (1 / _LN2)
+    ...
 
 
 _NO_SIGN_BIT = Reason("ONNX cannot tell -0.0 from 0.0")
