@@ -36,6 +36,10 @@ CASES: dict[str, tuple[Callable[[], Any], Any, Any]] = {
     "a count of bytes": (lambda: ops.norm(U, ord=0), ms.int64, 1),
     "the largest byte": (lambda: ops.vector_norm(U, math.inf), ms.uint8, 1),
     "a slice along a tensor": (lambda: SQUARE.select(Tensor(0), Tensor(1)), ms.float32, [1, 1, 1]),
+    "shared by two kinds": (lambda: mnp.intersect1d(I, F), ms.float32, [1, 2]),
+    "sums of logarithms of two kinds": (
+        lambda: ops.logaddexp2(Tensor([1, 2], ms.float64), H), ms.float64, [2, 3]),
+    "sums of short logarithms": (lambda: mnp.logaddexp2(H, I), ms.float16, [2, 3]),
     "a vector and a number": (lambda: mnp.convolve(I, 2), ms.int32, [2, 4]),
     "clip_by_value": (lambda: ops.clip_by_value(I, 1.5, 9), ms.int32, [1, 2]),
     "clip_by_norm": (lambda: ops.clip_by_norm(I, 9.0), ms.float32, [1, 2]),

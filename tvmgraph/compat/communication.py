@@ -9,7 +9,7 @@ import importlib
 from typing import Any
 
 from tvmgraph.distributed import engine
-from tvmgraph.errors import ArgumentError, DTypeError, reject
+from tvmgraph.errors import ArgumentError, DTypeError, either, reject
 
 HCCL_WORLD_COMM_GROUP = "hccl_world_group"
 NCCL_WORLD_COMM_GROUP = "nccl_world_group"
@@ -73,9 +73,12 @@ def create_group(group: str, rank_ids: list[int], options: object = None) -> Non
 
     Raises:
         ArgumentError: if a number is not in the world, or comes twice.
+        DTypeError: if the name is no text.
     """
+    if not isinstance(group, str):
+        reject(DTypeError, "create_group", f"group must be a name, not {group!r}")
     if isinstance(rank_ids, int) or engine.world().rank not in tuple(rank_ids):
-        reject(ArgumentError, "create_group",
+        reject(either(ArgumentError, RuntimeError), "create_group",
                f"rank_ids must have this process, {engine.world().rank}, not {rank_ids}",
                fix="call it in the processes of the group only")  # fmt: skip
     engine.make_group(group, rank_ids)

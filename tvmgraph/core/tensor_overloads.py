@@ -17,7 +17,7 @@ from tvmgraph import dtypes
 from tvmgraph.core.arguments import AxisLike, Unknown
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor_reductions import TensorReductions, aliases
-from tvmgraph.errors import ShapeError, reject
+from tvmgraph.errors import DTypeError, ShapeError, reject
 
 if TYPE_CHECKING:
     from tvmgraph.core.tensor import Tensor
@@ -40,7 +40,7 @@ def sizes_of(sizes: tuple[Any, ...]) -> tuple[int, ...]:
     return sizes
 
 
-def _sizes(*names: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
+def _sizes(*names: str, needed: bool = True) -> Callable[[Callable[..., R]], Callable[..., R]]:
     """Collects ``f(2, 3)``, ``f((2, 3))`` and ``f(name=(2, 3))`` into one tuple argument."""
 
     def wrap(function: Callable[..., R]) -> Callable[..., R]:
@@ -48,6 +48,8 @@ def _sizes(*names: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
         def method(self: object, *args: object, **kwargs: object) -> R:
             for name in [k for k in kwargs if k in names]:
                 args = (*args, kwargs.pop(name))
+            if needed and not args:
+                reject(DTypeError, f"Tensor.{function.__name__}", f"{names[0]} is missing")
             return function(self, sizes_of(args), **kwargs)
 
         return method
@@ -152,7 +154,7 @@ class TensorOverloads(TensorReductions):
         """
         return F.reshape(self, other.shape)
 
-    @_sizes("new_shape", "sizes")
+    @_sizes("new_shape", "sizes", needed=False)
     def resize(self, new_shape: tuple[int, ...]) -> Tensor:
         """The first elements in a new shape, padded with zeros at the end when it is larger.
 
@@ -181,7 +183,7 @@ class TensorOverloads(TensorReductions):
         order = sizes_of(axes) if axes and axes[0] is not None else range(self.ndim)[::-1]
         return F.transpose(self, tuple(order))
 
-    @_sizes("axis", "dims")
+    @_sizes("axis", "dims", needed=False)
     def permute(self, axis: tuple[object, ...]) -> Tensor:
         """Permutes the axes: ``permute(1, 0)`` or ``permute((1, 0))``.
 
@@ -246,7 +248,7 @@ class TensorOverloads(TensorReductions):
         """
         return F.broadcast_to(self, other.shape)
 
-    @_sizes("size")
+    @_sizes("size", needed=False)
     def sum_to_size(self, size: tuple[int, ...]) -> Tensor:
         """Sums over the axes along which ``size`` would be broadcast to this shape.
 

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from tvmgraph.errors import ArgumentError, DeviceError, DTypeError, reject
+from tvmgraph.errors import ArgumentError, DeviceError, DTypeError, either, reject
 
 #: Variables by which launchers say how many processes they have started.
 SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "PALS_LOCAL_SIZE")
@@ -284,7 +284,7 @@ def make_group(name: str, ranks: Sequence[int]) -> Group:
     """
     every, wanted = world(), tuple(ranks)
     if not wanted or len(set(wanted)) < len(wanted) or not set(wanted) <= set(range(every.size)):
-        raise ArgumentError(
+        raise either(ArgumentError, RuntimeError)(
             f"rank_ids must be different numbers from 0 to {every.size - 1}, not {list(ranks)}",
             op="create_group",
         )
@@ -322,7 +322,7 @@ def get_group(name: str) -> Group:
     if found is not None:
         return found
     if "/" not in name:
-        reject(ArgumentError, "communication", f"there is no group {name!r}",
+        reject(either(ArgumentError, RuntimeError), "communication", f"there is no group {name!r}",
                fix="create_group(name, rank_ids)")  # fmt: skip
     return make_group(name, _along(name))
 

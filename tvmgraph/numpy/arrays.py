@@ -515,7 +515,7 @@ def intersect1d(ar1: object, ar2: object, assume_unique: bool = False,
         raise DTypeError("assume_unique and return_indices must be bools", at=user_source())
     first = ops.ravel(array_of(ar1)) if assume_unique else _sorted_unique(ar1)
     shared = ops.masked_select(first, helpers.contains(first, ar2, False))
-    shared = ops.sort(shared)[0]
+    shared = as_dtype(ops.sort(shared)[0], result_type(array_of(ar1), array_of(ar2)))
     if not return_indices:
         return shared
     places = [_first_place(ops.ravel(array_of(a)), shared) for a in (ar1, ar2)]

@@ -296,7 +296,8 @@ def _checked(op: str, name: str, kind: Any, value: Any) -> object:
     expected, holds = KINDS["str" if isinstance(kind, tuple) else kind.replace("positive", "ints")]
     got = f"{name}={value!r}"
     if not holds(value):  # MindSpore raises either error where words or sizes are expected
-        error = TypeOrValueError if isinstance(kind, tuple) or holds is _is_ints else DTypeError
+        words_or_sizes = isinstance(kind, tuple) or kind == "str" or holds is _is_ints
+        error = TypeOrValueError if words_or_sizes else DTypeError
         reject(error, f"ops.{op}", f"{name} must be {expected}, not {type(value).__name__}",
                got)  # fmt: skip
     if isinstance(kind, tuple) and value.lower() not in map(str.lower, kind):
