@@ -441,12 +441,16 @@ class PhaseVocoder(Shown):
 
     def __call__(self, value: object) -> np.ndarray:
         spectrum = _complex(type(self).__name__, value)
-        if self.advance.shape != (spectrum.shape[-2], 1):
-            reject(ShapeError, type(self).__name__,
-                   f"{spectrum.shape[-2]} frequencies, not {self.advance.shape[0]}")  # fmt: skip
-        found = _stretched(spectrum, self.rate, self.advance)
+        found = _stretched(spectrum, self.rate, self._advance(spectrum.shape[-2]))
         kind = floats_of(type(self).__name__, value).dtype
         return np.stack([np.real(found), np.imag(found)], -1).astype(kind)
+
+    def _advance(self, count: int) -> np.ndarray:
+        """Returns the advance of so many frequencies."""
+        if self.advance.shape != (count, 1):
+            reject(ShapeError, type(self).__name__,
+                   f"{count} frequencies, not {self.advance.shape[0]}")  # fmt: skip
+        return self.advance
 
 
 class TimeStretch(PhaseVocoder):
@@ -454,7 +458,7 @@ class TimeStretch(PhaseVocoder):
 
     Args:
         hop_length: Samples between two windows; one less than the frequencies by default.
-        n_freq: How many frequencies there are.
+        n_freq: How many frequencies there are; a spectrum of others is stretched all the same.
         fixed_rate: How many times as fast.
     """
 
@@ -465,6 +469,9 @@ class TimeStretch(PhaseVocoder):
         hop = n_freq - 1 if hop_length is None else hop_length
         rate = 1.0 if fixed_rate is None else fixed_rate
         super().__init__(rate, np.linspace(0, np.pi * hop, n_freq)[:, None])
+
+    def _advance(self, count: int) -> np.ndarray:
+        return np.linspace(0, self.advance[-1], count)
 
 
 class Resample(Formula):

@@ -18,7 +18,7 @@ from tvmgraph.dataset.base import Row, names_of
 from tvmgraph.dataset.samplers import Sampler
 from tvmgraph.dataset.sources import NumpySlicesDataset, Source
 from tvmgraph.dataset.vision import Decode
-from tvmgraph.errors import ArgumentError, reject, require_offered
+from tvmgraph.errors import ArgumentError, either, reject, require_offered
 
 R = TypeVar("R")
 
@@ -51,7 +51,7 @@ def splits_of(
 
 
 def _missing(op: str, folder: Path, names: list[str]) -> NoReturn:
-    reject(ArgumentError, op, f"{folder} holds none of {', '.join(names)}",
+    reject(either(ArgumentError, RuntimeError), op, f"{folder} holds none of {', '.join(names)}",
            fix="download the files there first; this class reads local files only")  # fmt: skip
 
 
@@ -342,7 +342,8 @@ class ImageFolderDataset(Source):
             if path.is_file() and (endings is None or path.suffix.lower() in endings)
         ]  # fmt: skip
         if not self.files:
-            reject(ArgumentError, "ImageFolderDataset", f"{folder} holds no folder with images",
+            kind = either(ArgumentError, RuntimeError)
+            reject(kind, "ImageFolderDataset", f"{folder} holds no folder with images",
                    fix="put the images of every class into a folder of its own")  # fmt: skip
         self.decode = Decode() if decode else None
         self.columns = ["image", "label"]

@@ -23,7 +23,7 @@ from tvmgraph.dataset.base import Row, names_of
 from tvmgraph.dataset.files import is_shuffled
 from tvmgraph.dataset.samplers import Sampler
 from tvmgraph.dataset.sources import Source
-from tvmgraph.errors import ArgumentError, LoadError, reject
+from tvmgraph.errors import ArgumentError, LoadError, either, reject
 
 COUNT = 8  # bytes of a length
 #: The columns that say where a row is: page, first and last byte of either kind of its parts.
@@ -99,7 +99,8 @@ class Shard:
         self.path = path
         for file in (path, path.with_name(path.name + ".db")):
             if not file.is_file():
-                reject(ArgumentError, "MindRecord", f"there is no file {str(file)!r}")
+                kind = either(ArgumentError, RuntimeError)
+                reject(kind, "MindRecord", f"there is no file {str(file)!r}")
         try:
             with path.open("rb") as file:
                 size = int.from_bytes(file.read(COUNT), "little")

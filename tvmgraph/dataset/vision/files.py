@@ -114,7 +114,8 @@ def read_file(filename: PathLike) -> np.ndarray:
 def _existing(op: str, filename: PathLike) -> Path:
     path = Path(filename)
     if not path.is_file():
-        reject(ArgumentError, f"vision.{op}", f"there is no file {filename}")
+        kind = either(ArgumentError, RuntimeError)
+        reject(kind, f"vision.{op}", f"there is no file {filename}")
     return path
 
 
