@@ -40,6 +40,16 @@ CASES: dict[str, tuple[Callable[[], Any], Any, Any]] = {
     "sums of logarithms of two kinds": (
         lambda: ops.logaddexp2(Tensor([1, 2], ms.float64), H), ms.float64, [2, 3]),
     "sums of short logarithms": (lambda: mnp.logaddexp2(H, I), ms.float16, [2, 3]),
+    "running sums of large integers": (
+        lambda: mnp.cumsum(Tensor([2**31, 1])), ms.int64, [2**31, 2**31 + 1]),
+    "running products in another dtype": (
+        lambda: mnp.cumprod(Tensor([2**30, 4], ms.int32), dtype=ms.int64), ms.int64,
+        [2**30, 2**32]),
+    "slopes of short floats": (lambda: mnp.gradient(H), ms.float32, [1, 1]),
+    "an integral of short floats": (lambda: mnp.polyint(H), ms.float16, [0.5, 2, 0]),
+    "roots of short floats": (lambda: mnp.cbrt(8 * H - 8), ms.float32, [0, 2]),
+    "a triangle of a list": (lambda: mnp.tril_indices_from([[3, 1], [2, 4]])[0], ms.int32,
+                             [0, 1, 1]),
     "a vector and a number": (lambda: mnp.convolve(I, 2), ms.int32, [2, 4]),
     "clip_by_value": (lambda: ops.clip_by_value(I, 1.5, 9), ms.int32, [1, 2]),
     "clip_by_norm": (lambda: ops.clip_by_norm(I, 9.0), ms.float32, [1, 2]),

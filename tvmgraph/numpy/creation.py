@@ -13,7 +13,7 @@ from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.guard import public_names as _public_names
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.dtypes import DType, float32, int32
-from tvmgraph.errors import ArgumentError, DTypeError, user_source
+from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, user_source
 from tvmgraph.numpy import helpers
 from tvmgraph.numpy.helpers import array_of, as_dtype, axis_of, dtype_of, floats
 
@@ -342,24 +342,31 @@ def triu_indices(n: float, k: float = 0, m: float | None = None) -> tuple[Tensor
     return _pairs(np.triu_indices(n, k, m))  # pyright: ignore[reportArgumentType]
 
 
-def tril_indices_from(arr: Tensor, k: float = 0) -> tuple[Tensor, ...]:
+def _matrix_sizes(arr: object, k: float) -> tuple[int, float, int]:
+    shape = array_of(arr).shape
+    if len(shape) != 2:
+        raise ShapeError(f"a matrix is needed, not {list(shape)}", at=user_source())
+    return shape[0], k, shape[1]
+
+
+def tril_indices_from(arr: object, k: float = 0) -> tuple[Tensor, ...]:
     """Returns the indices of the lower triangle of a matrix.
 
     Args:
         arr: A matrix.
         k: Which diagonal: above the main one if positive, below it if negative.
     """
-    return tril_indices(arr.shape[-2], k, arr.shape[-1])
+    return tril_indices(*_matrix_sizes(arr, k))
 
 
-def triu_indices_from(arr: Tensor, k: float = 0) -> tuple[Tensor, ...]:
+def triu_indices_from(arr: object, k: float = 0) -> tuple[Tensor, ...]:
     """Returns the indices of the upper triangle of a matrix.
 
     Args:
         arr: A matrix.
         k: Which diagonal: above the main one if positive, below it if negative.
     """
-    return triu_indices(arr.shape[-2], k, arr.shape[-1])
+    return triu_indices(*_matrix_sizes(arr, k))
 
 
 class _Grid:

@@ -11,7 +11,7 @@ from tvmgraph import dtypes, ops
 from tvmgraph.core import rules
 from tvmgraph.core.arguments import AxisLike, DTypeLike
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.dtypes import float16, float32, int32
+from tvmgraph.dtypes import float16, float32, int32, int64
 from tvmgraph.errors import (
     DTypeError,
     NoTensorError,
@@ -152,7 +152,8 @@ def scan(run: Callable[..., Tensor], a: Tensor, axis: int | None, dtype: DTypeLi
         kind, size = a.dtype.kind, a.dtype.itemsize
         narrow = kind == "b" or (kind in "iu" and size < 4)
         dtype = ("uint32" if kind == "u" else "int32") if narrow else a.dtype
-    exact = a if a.dtype.kind in "fc" else ops.cast(a, int32)
+    whole = int64 if 8 in (a.dtype.itemsize, dtype_of(dtype).itemsize) else int32
+    exact = a if a.dtype.kind in "fc" else ops.cast(a, whole)
     return as_dtype(run(exact, axis_of(axis, a.ndim)), dtype)
 
 
@@ -496,6 +497,15 @@ def floats(x: Tensor) -> Tensor:
         x: An array.
     """
     return x if is_inexact(x) else ops.cast(x, dtypes.float32)
+
+
+def wide_floats(x: Tensor) -> Tensor:
+    """Returns ``x`` in float32 unless it holds wider floats or complex numbers.
+
+    Args:
+        x: An array.
+    """
+    return ops.cast(x, float32) if x.dtype in (float16, dtypes.bfloat16) else floats(x)
 
 
 def axis_of(axis: int, ndim: int) -> int:

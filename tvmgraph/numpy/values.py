@@ -15,7 +15,16 @@ from tvmgraph.dtypes import complex64, float32
 from tvmgraph.errors import ArgumentError, ShapeError, user_source
 from tvmgraph.numpy import helpers
 from tvmgraph.numpy.arrays import concatenate, result_type
-from tvmgraph.numpy.helpers import array_of, arrays_of, as_dtype, axes_of, axis_of, floats, single
+from tvmgraph.numpy.helpers import (
+    array_of,
+    arrays_of,
+    as_dtype,
+    axes_of,
+    axis_of,
+    floats,
+    single,
+    wide_floats,
+)
 
 sum = helpers.sum
 
@@ -58,10 +67,11 @@ def norm(
     """
     x = floats(array_of(x))
     if axis is None and ord is None:
-        found = ops.sqrt(ops.sum(ops.square(ops.abs(x))))
+        found = ops.sqrt(ops.sum(ops.square(ops.abs(wide_floats(x)))))
         return ops.reshape(found, (1,) * x.ndim) if keepdims else found
     axes = axes_of(axis, x.ndim)
     if len(axes) == 1:
+        x = x if ord in (math.inf, -math.inf) else wide_floats(x)
         return ops.vector_norm(x, 2 if ord is None else ord, axes, keepdims)
     if len(axes) != 2:
         raise ShapeError("norms are of vectors and matrices", got=f"axis={axis}", at=user_source())
@@ -128,7 +138,7 @@ def gradient(
     """
     if edge_order != 1:
         raise ArgumentError(f"edge_order must be 1, not {edge_order}", at=user_source())
-    f = floats(array_of(f))
+    f = wide_floats(array_of(f))
     axes = axes_of(axis, f.ndim)
     steps = varargs * len(axes) if len(varargs) == 1 else varargs or (1,) * len(axes)
     found = [_gradient(f, a) / h for a, h in zip(axes, steps)]
@@ -313,7 +323,7 @@ def unwrap(p: object, discont: float = math.pi, axis: int = -1) -> Tensor:
         discont: The difference of neighbours from which on something is added.
         axis: The axis.
     """
-    p = floats(array_of(p))
+    p = wide_floats(array_of(p))
     axis = axis_of(axis, p.ndim)
     step = diff(p, axis=axis)
     turn = 2 * math.pi
@@ -387,7 +397,7 @@ def polyint(p: object, m: int = 1, k: object = None) -> Tensor:
     p = _polynomial(p)
     constants = ops.broadcast_to(array_of(0 if k is None else k), (m,)) if m else None
     for i in range(m):
-        powers = as_dtype(ops.arange(p.shape[0], 0, -1), float32)
+        powers = as_dtype(ops.arange(p.shape[0], 0, -1), p.dtype if p.dtype.is_float else float32)
         assert constants is not None
         p = concatenate((ops.div(p, powers), constants[i : i + 1]))
     return p
