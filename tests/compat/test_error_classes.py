@@ -221,6 +221,8 @@ MISTAKES: dict[str, tuple[Callable[[], object], type[Exception]]] = {
     "no file to read": (lambda: vision.read_file("none"), RuntimeError),
     "no records": (lambda: ms.mindrecord.FileReader("none"), RuntimeError),
     "no images": (lambda: dataset.ImageFolderDataset("none"), RuntimeError),
+    "an unknown reduction of a loss": (lambda: ms.mint.nn.L1Loss(reduction="a"), ValueError),
+    "no word for a reduction": (lambda: ms.mint.nn.L1Loss(reduction=None), ValueError),
     "an operand too few": (lambda: ops.Sub()(LINE), RuntimeError),
     "an operand too many of a product": (lambda: ops.MatMul()(IMAGE, IMAGE, IMAGE), TypeError),
     "no operand at all": (lambda: ops.ScatterUpdate()(), ValueError),

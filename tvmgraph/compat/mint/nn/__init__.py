@@ -18,7 +18,13 @@ from tvmgraph.core import kinds
 from tvmgraph.core.arguments import PerAxis
 from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import DTypeError, user_source
+from tvmgraph.errors import (
+    ArgumentError,
+    DTypeError,
+    TypeOrValueError,
+    reject,
+    user_source,
+)
 
 #: Layers of :mod:`tvmgraph.nn` that are PyTorch's as they are.
 SHARED = """
@@ -72,14 +78,24 @@ class _Layer(nn.Cell):
         try:
             bound = signature.bind(*args, **kwargs)
             for name, value in bound.arguments.items():
-                kinds.require(name, value, kinds.words(signature.parameters[name].annotation))
+                if name != "reduction":
+                    kinds.require(name, value, kinds.words(signature.parameters[name].annotation))
         except TypeError as e:
             raise DTypeError(f"mint.nn.{type(self).__name__}: {e}", at=user_source()) from None
+        self._require_reduction(bound.arguments.get("reduction", "mean"))
         self.given = tuple(bound.arguments)
         bound.apply_defaults()
         self.settings = tuple(bound.arguments)
         for name, value in bound.arguments.items():
             setattr(self, name, value)
+
+    def _require_reduction(self, value: object) -> None:
+        """Makes sure of one of the words, which MindSpore's are wrong values without."""
+        words = ("mean", "sum", "none", "batchmean")[: 4 if self._function == "kl_div" else 3]
+        if value not in words:
+            kind = ArgumentError if isinstance(value, str) else TypeOrValueError
+            rule = f"reduction must be one of {', '.join(words)}, not {value!r}"
+            reject(kind, f"mint.nn.{type(self).__name__}", rule)
 
     def construct(self, *tensors: Tensor) -> Any:
         settings = {name: getattr(self, name) for name in self.settings}
