@@ -662,6 +662,27 @@ def test_options_of_connectionist_losses() -> None:
         loss([[1], [2]], ctc_merge_repeated=False)
 
 
+def test_connectionist_losses_of_padded_labels_are_compiled() -> None:
+    x = Tensor(np.random.default_rng(0).standard_normal((6, 2, 5)).astype(np.float32))
+    places = Tensor([[i, k] for i in range(2) for k in range(3)])
+    steps = Tensor([6, 5], ms.int32)
+
+    def loss(x: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        return ops.CTCLoss(preprocess_collapse_repeated=True)(x, places, labels, steps)
+
+    short = ops.CTCLoss()(x, Tensor([[0, 0], [0, 1], [1, 0]]), Tensor([1, 2, 3], ms.int32), steps)
+    np.testing.assert_allclose(short[0].asnumpy(), [5.352034, 5.6307435], rtol=1e-6)  # MindSpore's
+    compiled = ms.jit(loss, jit_config=ms.JitConfig(jit_syntax_level="STRICT"))
+    for padding in ([4, 4], [-1, 9]):
+        labels = Tensor([1, 2, padding[0], 3, 3, padding[1]], ms.int32)
+        for found in (loss(x, labels), compiled(x, labels)):
+            for a, b in zip(found, short):
+                np.testing.assert_allclose(a.asnumpy(), b.asnumpy(), rtol=1e-5, atol=1e-6)
+    assert compiled.compile_count == 1
+    with pytest.raises(RuntimeError, match="follows one that is no class"):
+        loss(x, Tensor([1, 4, 2, 3, 4, 4], ms.int32))
+
+
 def test_classes_of_one_form_share_a_row():
     rows = parse_rows("LogicalAnd Maximum | mode=1 | x, *y | F.*(..., mode)")
     assert rows == {

@@ -15,6 +15,7 @@ from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.core.columns import Expr, NumberLike
 from tvmgraph.core.op import F
 from tvmgraph.core.random import Seed
+from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.dtypes import float32, int32, int64, uint8
 from tvmgraph.errors import ArgumentError, either, reject
@@ -28,6 +29,9 @@ def ctc_loss_and_gradient(
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Returns losses [N] of logits [T, N, C] whose last class is the blank, and their gradient.
 
+    Labels follow each other from sequence to sequence; those at the end of a sequence that are no
+    class, or the blank, are none.
+
     Args:
         x: Logits of shape [T, N, C].
         indices: Positions of the labels (sequence, place), of shape [L, 2].
@@ -39,28 +43,50 @@ def ctc_loss_and_gradient(
         ignores_longer: Whether sequences with more labels than steps have no loss.
 
     Raises:
-        ArgumentError: if a sequence has no label, or ``merges`` is False.
+        ArgumentError: if there is no label, a label follows one that is no class, or ``merges`` is
+            False.
     """
     require(merges, "ctc_merge_repeated=False is not offered", op, ArgumentError)
-    sequences, labels = indices.asnumpy()[:, 0], values.asnumpy()
+    require(values.size, "there are no labels", op, ArgumentError)
     batch, classes = x.shape[1:]
-    rows = [labels[sequences == i] for i in range(batch)]
+    rows, fits = _label_rows(indices.asnumpy()[:, 0], F.cast(values, int32), batch, classes - 1)
+    if state.interpreter is None and (fits.array[:, 1:] > fits.array[:, :-1]).any():
+        raise bad(either(ArgumentError, RuntimeError), "a label follows one that is no class", op,
+                  f"labels={rows.asnumpy().tolist()}, num_classes={classes}")  # fmt: skip
     if collapses:
-        rows = [row[np.diff(row, prepend=-1) != 0] for row in rows]
-    counts = np.array([len(row) for row in rows])
-    if not counts.all():
-        raise bad(ArgumentError, "a sequence has no label", op, f"labels per sequence: {counts}")
-    dense = np.zeros((batch, counts.max()), np.int32)
-    for kept, row in zip(dense, rows):
-        kept[: len(row)] = row
+        rows, fits = _without_repeats(rows, fits)
+    counts = F.sum(F.cast(fits, int32), -1)
+    rows = F.where(fits, rows, 0)
 
     def losses(logits: Tensor) -> Tensor:
         return F.ctc_loss(
-            F.log_softmax(logits, -1), Tensor(dense), F.cast(lengths, int32),
-            Tensor(counts.astype(np.int32)), classes - 1, "none", ignores_longer,
+            F.log_softmax(logits, -1), rows, F.cast(lengths, int32), counts, classes - 1, "none",
+            ignores_longer,
         )[0]  # fmt: skip
 
     return losses(x), hooks.grad(lambda t: F.sum(losses(t)))(x)
+
+
+def _label_rows(
+    sequences: np.ndarray, values: Tensor, batch: int, blank: int
+) -> tuple[Tensor, Tensor]:
+    """Returns the labels of every sequence [N, S], and which of them are classes."""
+    counts = np.bincount(sequences, minlength=batch)[:batch]
+    places = np.arange(max(counts.max(), 1))
+    starts = (np.cumsum(counts) - counts)[:, None]
+    rows = values[Tensor(np.minimum(starts + places, len(sequences) - 1))]
+    inside = Tensor(places < counts[:, None])
+    return rows, F.logical_and(inside, F.logical_and(rows >= 0, rows < blank))
+
+
+def _without_repeats(rows: Tensor, fits: Tensor) -> tuple[Tensor, Tensor]:
+    """Returns rows in which labels that follow themselves come once, and where labels are."""
+    before = F.concat((F.full_like(rows[:, :1], -1), rows[:, :-1]), 1)
+    kept = F.logical_and(fits, rows != before)
+    places = Tensor(np.arange(rows.shape[1], dtype=np.int32))
+    rank = F.cumsum(F.cast(kept, int32), 1) - 1
+    moved = F.logical_and(kept[:, None], rank[:, None] == places[:, None])
+    return F.sum(F.where(moved, rows[:, None], 0), -1), F.any(moved, -1)
 
 
 def ctc_greedy_decoder(
