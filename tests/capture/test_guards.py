@@ -481,6 +481,21 @@ def test_a_parameter_that_is_passed_and_written() -> None:
         p.set_data(Tensor([float(i + 2)]))
 
 
+def test_gradients_of_parameters_that_are_passed() -> None:
+    p, q = (Parameter(Tensor([v]), name=f"p{v}") for v in (2.0, 3.0))
+
+    @jit(jit_config=JitConfig(jit_syntax_level="STRICT"))
+    def f(weights: tuple[Parameter, ...], x: Tensor) -> tuple[Tensor, ...]:
+        found = ms.grad(lambda x: p * p * q * x, None, weights)(x)
+        ops.assign(p, p + 1)
+        return found
+
+    for value in (2.0, 3.0):
+        assert f((p, q), ONE)[0].item() == 2 * value * 3
+    assert f((q,), ONE)[0].item() == 16
+    assert (f.compile_count, len(f.history)) == (2, 2)  # none of what is found to be of no use
+
+
 def test_it_is_asked_whether_two_tensors_are_one() -> None:
     f = jit(lambda x, y: (x is y, x + y))
     for _ in range(3):

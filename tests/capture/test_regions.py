@@ -592,3 +592,50 @@ def test_objects_that_every_recording_makes_anew_are_graph_breaks(f: Any) -> Non
         t = Tensor(np.array(x, np.float32))
         np.testing.assert_allclose(compiled(t).asnumpy(), f(t).asnumpy(), 1e-6)
     assert "break" in compiled.explain()
+
+
+class Counted(nn.Cell):
+    """An average of weights as zoos write it, with the parts of a step that Python runs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.updates = Parameter(Tensor(0.0), name="updates")
+        self.mean = Parameter(Tensor([2.0]), name="mean")
+
+    def update(self) -> Tensor:
+        """Counts, and makes what is returned depend on an assignment."""
+        self.updates += 1
+        self.updates = ops.depend(self.updates, ops.assign(self.mean, self.mean * 0.5))
+        return self.updates
+
+
+def test_a_parameter_that_is_stored_in_its_own_place_breaks_no_graph() -> None:
+    cell = Counted()
+    step = jit(lambda x: cell.update() + x)
+    with ms.assert_max_compiles(1):
+        assert [step(Tensor(1.0)).item() for _ in range(3)] == [2, 3, 4]
+    assert "graph break" not in step.explain()
+    assert (cell.updates.item(), cell.mean.item()) == (3, 0.25)
+    assert [p.name for p in cell.get_parameters()] == ["updates", "mean"]
+
+
+class LoggedStep(nn.TrainOneStepCell):
+    """A step that Python looks into between the loss and its derivative."""
+
+    def construct(self, *inputs: Tensor) -> Tensor:
+        weights = self.weights
+        loss = self.network(*inputs)
+        self.logged.append(loss.item())
+        gradients = self.grad(self.network, weights)(*inputs, ops.ones_like(loss))
+        return ops.depend(loss, self.optimizer(gradients))
+
+
+def test_the_derivative_behind_a_graph_break_is_compiled() -> None:
+    net = nn.WithLossCell(nn.Dense(2, 1, "ones"), nn.MSELoss())
+    step = LoggedStep(net, nn.Momentum(net.trainable_params(), 0.01, 0.9))
+    step.logged, found = [], jit(step)
+    losses = [found(Tensor([[1.0, 2.0]]), Tensor([[1.0]])).item() for _ in range(3)]
+    assert losses == step.logged
+    assert losses[2] < losses[0]
+    assert "weights must be Parameters" not in found.explain()
+    assert "(inputs, loss, self, weights) -> ()" in found.explain()

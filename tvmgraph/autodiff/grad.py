@@ -13,6 +13,7 @@ from tvmgraph.autodiff.kept import taken
 from tvmgraph.autodiff.tape import GradTape, backward, recording, snapshot
 from tvmgraph.capture import tree
 from tvmgraph.capture.promotion import CONTAINERS, MutableFloat, MutableInt
+from tvmgraph.capture.traced import TracedTensor
 from tvmgraph.compat.sparse import SparseMatrix
 from tvmgraph.config import GRAPH_MODE, context
 from tvmgraph.core.op import F
@@ -243,6 +244,9 @@ def _weights(weights: object) -> tuple[Parameter, ...]:
         weights = (weights,)
     items: list[Parameter] = []
     for w in weights:
+        if isinstance(w, TracedTensor) and w.passed is not None:
+            w.recorder.aliasing_matters = True  # what is called reads it by itself
+            w = w.passed
         if not isinstance(w, Parameter):
             reject(DTypeError, "grad", f"weights must be Parameters, not {type(w).__name__}",
                    fix="pass net.trainable_params()")  # fmt: skip

@@ -44,7 +44,7 @@ class BatchedTensor(TracedTensor):
         self.recorder = owner  # pyright: ignore[reportAttributeAccessIssue]
         self.value = whole  # pyright: ignore[reportAttributeAccessIssue]
         self.number = self.choice = None
-        self.is_leaf = False
+        self.passed = None
         self.aval: TensorType = tensor_type(whole.shape[1:], whole.dtype)
         self._ffi = None
 

@@ -302,7 +302,7 @@ def _arguments(
     types = [promotion.type_of(i, t.aval) for i, t in enumerate(leaves)]
     traced = [recorder.argument(t, n) for t, n in zip(types, names)]
     for t, new in zip(leaves, traced):
-        new.is_leaf, new._hooks = isinstance(t, Parameter), t._hooks
+        new.passed, new._hooks = t if isinstance(t, Parameter) else None, t._hooks
     return traced
 
 

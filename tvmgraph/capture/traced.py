@@ -65,22 +65,22 @@ class TracedTensor(Tensor):
         value: The graph value it denotes now.
         recorder: The capture it belongs to.
         number: ``bool``, ``int`` or ``float`` where a loop carries it for a Python number.
-        is_leaf: Whether it stands for a Parameter that was passed.
+        passed: The Parameter that was passed, where it stands for one.
         choice: The tensors of which it is one, where a tensor decided which.
     """
 
-    __slots__ = ("choice", "is_leaf", "number", "recorder", "value")
+    __slots__ = ("choice", "number", "passed", "recorder", "value")
 
     value: Value
     recorder: Recorder
     number: type | None
     choice: Choice | None
+    passed: Parameter | None
 
     def __init__(self, recorder: Recorder, value: Value) -> None:
         self.recorder = recorder
         self.value = value  # pyright: ignore[reportIncompatibleMethodOverride]
-        self.number = self.choice = None
-        self.is_leaf = False
+        self.number = self.choice = self.passed = None
         self.aval: TensorType = value.type
         self._ffi = None
 
@@ -102,7 +102,7 @@ class TracedTensor(Tensor):
     @property
     def shown_type(self) -> type:
         """The type of what it stands for."""
-        return Parameter if self.is_leaf else Tensor
+        return Tensor if self.passed is None else Parameter
 
     @property
     def array(self) -> NoReturn:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -116,7 +116,7 @@ class TracedTensor(Tensor):
 
     def rebind(self, new: Tensor) -> Tensor:
         """Makes it denote ``new``; what stands for a Parameter stays a leaf, as that does."""
-        if self.is_leaf and new.aval is self.aval:
+        if self.passed is not None and new.aval is self.aval:
             new = leaf_value(self, new)
         return super().rebind(new)
 

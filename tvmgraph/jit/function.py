@@ -43,7 +43,7 @@ from tvmgraph.jit.compiled import CompiledGraph
 from tvmgraph.jit.dynamic import RecentCall, Varying, recent_call
 from tvmgraph.jit.entry import Entry, entries_decide
 from tvmgraph.jit.fast import MISS, FastCall, fast_call, versions
-from tvmgraph.jit.graph_breaks import Left, ObservedException
+from tvmgraph.jit.graph_breaks import Aliased, Left, ObservedException
 from tvmgraph.jit.introspection import Inspectable
 from tvmgraph.jit.recompiles import describe_call, why_new
 from tvmgraph.jit.signature import Signature
@@ -545,26 +545,33 @@ class JitFunction(Inspectable):
                 start = time.perf_counter()
                 captured = self._capture(call, promotion)
                 seconds = time.perf_counter() - start
+                if captured.aliasing_matters:
+                    self._own(captured)
+                    if self._aliases(call.leaves) is not None:
+                        raise Aliased
                 if active.check or call.config.debug_level == "DEBUG":
                     check(captured.graph)
                 return Entry(captured, call.config, call.given, self.settings)
 
             before = [*self.entries.get(call.key, ()), *self.varying.entries(args, kwargs)]
             slots = [s for e in before for s in e.captured.guards.varying()]
-            entry, promoted = self.varying.capture(
-                args, kwargs, slots, make, declared, bool(self.settings.dynamic)
-            )
+            try:
+                entry, promoted = self.varying.capture(
+                    args, kwargs, slots, make, declared, bool(self.settings.dynamic)
+                )
+            except Aliased:
+                return self._compile_aliased(call, why)
             self.newest = describe_call(self.fn, args, kwargs)
             self._newest = weakref.ref(entry)
             self.churn.captured(entry.captured.graph, kinds_of(self.fn, args, kwargs), seconds)
             self._note(why, entry, call, seconds, promoted)
-            if entry.captured.aliasing_matters:
-                self._aliasing_matters = True
-                self._owned.update(id(t) for t, _ in entry.held)
-                if self._aliases(call.leaves) is not None:
-                    return self._compile_aliased(call, why)
             self._keep(call.key, entry)
             return entry
+
+    def _own(self, captured: Captured) -> None:
+        """Notes which tensors a function reads itself, for it matters if they are passed, too."""
+        self._aliasing_matters = True
+        self._owned.update(id(t) for t in captured.holders if isinstance(t, Tensor))
 
     def _declared(self, call: _Call) -> dict[tuple[int, int], str] | None:
         """Checks a call against what was declared; returns the axes that vary then."""

@@ -49,6 +49,10 @@ class ObservedException(BaseException):
         self.error = error
 
 
+class Aliased(Exception):
+    """One tensor comes in several ways, which what was captured does not know."""
+
+
 class Left(BaseException):
     """A call is left to plain Python, as calls like it were not worth a capture."""
 

@@ -98,6 +98,8 @@ class Cell(HookMethods, SettingMethods, StateMethods):
         if state.interpreter is not None:
             state.interpreter.before_attribute(self, name)
         params = self._params
+        if isinstance(value, Parameter) and params.get(name) is value:
+            return  # as `self.p = ops.depend(self.p, done)` does
         if isinstance(value, _MEMBERS) or (value is None and (name in params or name in cells)):
             before_change(self)
         if isinstance(value, Parameter):
