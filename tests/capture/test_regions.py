@@ -639,3 +639,30 @@ def test_the_derivative_behind_a_graph_break_is_compiled() -> None:
     assert losses[2] < losses[0]
     assert "weights must be Parameters" not in found.explain()
     assert "(inputs, loss, self, weights) -> ()" in found.explain()
+
+
+class Watched(nn.Cell):
+    """A network with running statistics into which Python looks."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.seen = nn.BatchNorm1d(2), []
+
+    def construct(self, x: Tensor) -> Tensor:
+        y = self.norm(x)
+        self.seen.append(y.max().item())
+        return (y * y * y).mean()
+
+
+def test_a_forward_pass_behind_which_a_capture_is_refused_is_not_repeated() -> None:
+    def trained(compiled: bool) -> list[list[float]]:
+        net = Watched()
+        step = LoggedStep(net, nn.SGD(net.trainable_params(), 0.1)).set_train()
+        step.logged = []
+        call = jit(step) if compiled else step
+        for _ in range(3):
+            call(Tensor([[1.0, 2.0], [4.0, 8.0], [0.0, 3.0]]))
+        return [net.norm.moving_mean.asnumpy().tolist(), net.seen]
+
+    for found, want in zip(trained(True), trained(False)):
+        np.testing.assert_allclose(found, want, rtol=1e-6)

@@ -44,6 +44,11 @@ class Kept:
 
 
 _kept: WeakKeyDictionary[object, Kept] = WeakKeyDictionary()
+_captured: WeakKeyDictionary[object, Kept] = WeakKeyDictionary()  # a capture may yet be refused
+
+
+def _table() -> WeakKeyDictionary[object, Kept]:
+    return _kept if state.interpreter is None else _captured
 
 
 def keeping(cell: Trained, call: Callable[..., R], args: tuple[object, ...]) -> R:
@@ -54,14 +59,15 @@ def keeping(cell: Trained, call: Callable[..., R], args: tuple[object, ...]) -> 
         call: What computes its result.
         args: Its positional arguments.
     """
-    _kept.pop(cell, None)
+    known = _table()
+    known.pop(cell, None)
     given, tape = _denoted(args, cell.trainable_params()), GradTape()
     with recording(tape):
         value = call(*args)
     results: tuple[object, ...] = value if isinstance(value, tuple) else (value,)
     parts = tuple(snapshot(v) for v in results if isinstance(v, Tensor))
     if len(parts) == len(results):
-        _kept[cell] = Kept(tape, parts if isinstance(value, tuple) else parts[0], given)
+        known[cell] = Kept(tape, parts if isinstance(value, tuple) else parts[0], given)
     return value
 
 
@@ -75,7 +81,7 @@ def taken(fn: object, args: tuple[object, ...], kwargs: Mapping[str, object]) ->
     """
     if kwargs or not isinstance(fn, Trained):
         return None
-    found = _kept.pop(fn, None)
+    found = _table().pop(fn, None)
     if found is None or state.tapes:
         return None
     now = _denoted(args, fn.trainable_params())
