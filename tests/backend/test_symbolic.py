@@ -1,5 +1,7 @@
 """Functions with a leading dimension that is known only at run time."""
 
+import re
+
 import numpy as np
 import pytest
 from driver import arrays, call, compile_module, kernels, module
@@ -94,3 +96,54 @@ def test_fixed_numbers_of_rows_are_used():
     rows = tirx.Var("n", "int64")
     text = kernels(module(lambda _, x: op.nn.softmax(x), ((rows, 40), "float32")))
     assert "T.vectorized" in text
+
+
+_PAIRS = ((1, 1), (1, 7), (3, 5), (8, 8), (5, 27), (0, 4), (64, 2))
+
+
+def _check_pairs(build, reference, *specs):
+    """``specs`` have "b" and "t" where the symbolic extents go."""
+    names = {name: tirx.Var(name, "int64") for name in "bt"}
+    symbolic = [(tuple(names.get(e, e) for e in shape), dtype) for shape, dtype in specs]
+    function = compile_module(module(build, *symbolic))
+    for pair in _PAIRS:
+        sizes = dict(zip("bt", pair))
+        inputs = arrays(*((tuple(sizes.get(e, e) for e in s), dtype) for s, dtype in specs))
+        (got,) = call(function, inputs)
+        want = reference(*(value.astype("float64") for value in inputs))
+        assert got.shape == want.shape
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
+    return kernels(module(build, *symbolic))
+
+
+def test_two_dimensions_that_follow_each_other_are_one():
+    """A batch and the steps of its sequences: a kernel per number of rows, not per pair of them."""
+    text = _check_pairs(
+        lambda bb, x, w, y: op.nn.relu(bb.emit(op.add(bb.emit(op.matmul(x, w)), y))),
+        lambda x, w, y: np.maximum(x @ w + y, 0),
+        (("b", "t", 40), "float32"), ((40, 33), "float32"), (("b", "t", 33), "float32"),
+    )  # fmt: skip
+    sizes = set(re.findall(r"([bt*]+) - T.int64\((\d+)\)", text.replace("b * t", "b*t")))
+    assert sizes == {("b*t", str(rows)) for rows in (512, 64, 8, 4, 2, 1)}
+    _check_pairs(
+        lambda _, x: op.nn.softmax(x),
+        lambda x: (e := np.exp(x - x.max(-1, keepdims=True))) / e.sum(-1, keepdims=True),
+        (("b", "t", 40), "float32"),
+    )
+    _check_pairs(
+        lambda bb, x, y: op.tanh(bb.emit(op.multiply(x, y))), lambda x, y: np.tanh(x * y),
+        ((2, "b", "t", 9), "float32"), (("b", "t", 9), "float32"),
+    )  # fmt: skip
+
+
+def test_two_dimensions_apart_stay_two():
+    _check_pairs(
+        lambda _, x: op.permute_dims(x, [0, 2, 1, 3]), lambda x: x.swapaxes(1, 2),
+        (("b", "t", 4, 20), "float32"),
+    )  # fmt: skip
+    _check_pairs(
+        lambda _, x, y: op.add(x, y), np.add, (("b", "t", 20), "float32"), (("b", 1, 20), "float32")
+    )
+    _check_pairs(
+        lambda _, x, y: op.add(x, y), np.add, (("b", "t", 20), "float32"), (("t", 20), "float32")
+    )

@@ -5,7 +5,9 @@ numbers of rows, and runs them one after the other: as many of the largest as fi
 one. A rest that nearly fills a kernel is run by it too, together with rows that are done already
 and come out the same again. The fixed kernels are those of the static case, and divide their work
 among the workers themselves; those that divide it alike do so together. The dimension may be any
-axis of a buffer, a different one in each; of two such dimensions one is taken after the other.
+axis of a buffer, a different one in each. Two such dimensions that follow each other in all buffers
+(a batch, and the steps of its sequences) are one with as many rows as both together; of two others
+one is taken after the other, with kernels for every pair of numbers of rows.
 """
 
 from __future__ import annotations
@@ -27,6 +29,8 @@ from tvmgraph.backend.loop_ir.types import SCHEDULED, Buffer, Expr, Func, Load, 
 #: must be 1, and each divides the one before it; every further one takes as long to compile as a
 #: static kernel.
 _SIZES = {1 << 18: (1,), 1 << 15: (8, 2, 1), 1 << 11: (16, 4, 1), 0: (64, 8, 4, 2, 1)}
+#: Rows of one kernel more where two dimensions are one: there are more, which the workers share.
+_MANY = {(64, 8, 4, 2, 1): 512}
 #: Rows with fewer elements than this are not worth a kernel call of their own.
 _MIN_ROW = 16
 #: Sizes at which the function is looked at: all different, so that nothing broadcasts by accident.
@@ -42,10 +46,17 @@ class _Rows:
     Attributes:
         count: Its extent.
         dimensions: The parameters that have it, each with the position of the axis.
+        inner: Extent of the axis behind it in all of these, if both are taken as one.
     """
 
     count: Var
     dimensions: tuple[tuple[Buffer, int], ...]
+    inner: Var | None = None
+
+    @property
+    def total(self) -> Expr:
+        """Rows in all."""
+        return self.count if self.inner is None else self.count * self.inner
 
     def position(self, buffer: Buffer) -> int | None:
         """The axis of a parameter, None where it has none."""
@@ -87,28 +98,60 @@ def find_cuts(func: Func) -> list[Cut]:
     counts = _symbols(func)
     if not 1 <= len(counts) <= len(_PROBES):
         return []
-    found: list[Cut] = []
+    found: list[tuple[_Rows, int]] = []
     for count in counts:
         rows = _find_rows(func, count)
         width = None if rows is None else _row_width(func, rows, counts)
-        if rows is not None and width is not None and width >= _MIN_ROW:
-            sizes = next(sizes for least, sizes in _SIZES.items() if width >= least)
-            found.append(Cut(rows, sizes))
-    return found
+        if rows is not None and width is not None:
+            found.append((rows, width))
+    joint = _joint(*(rows for rows, _ in found)) if len(found) == 2 else None
+    if joint is not None:
+        found = [(joint, found[0][1] // _PROBES[1])]
+    return [Cut(rows, _sizes(rows, width)) for rows, width in found if width >= _MIN_ROW]
+
+
+def _sizes(rows: _Rows, width: int) -> tuple[int, ...]:
+    """Numbers of rows of so many elements that kernels are compiled for."""
+    sizes = next(sizes for least, sizes in _SIZES.items() if width >= least)
+    if rows.inner is None or sizes not in _MANY:
+        return sizes
+    return (_MANY[sizes], *sizes)
+
+
+def _joint(outer: _Rows, inner: _Rows) -> _Rows | None:
+    """Two dimensions as one, if all buffers that have one of them have the other behind it."""
+    if len(outer.dimensions) != len(inner.dimensions):
+        return None
+    if any(inner.position(buffer) != axis + 1 for buffer, axis in outer.dimensions):
+        return None
+    return _Rows(outer.count, outer.dimensions, inner.count)
 
 
 def _write(func: Func, rows: _Rows, kernels: Sequence[tuple[int, Func]]) -> None:
-    runs = _runs(rows.count, kernels)
+    runs = _runs(rows.total, kernels)
+    flat = _flattened(func, rows)
     for extent, group in itertools.groupby(runs, lambda run: _shared_extent(run.kernel)):
         members = list(group)
         if extent is None or len(members) == 1:
             for run in members:
-                run.write(func, rows)
+                run.write(flat, rows)
             continue
         # all rows of a work item at once: what it reads of a weight is fetched once
         with emit.parallel(extent) as item:
             for run in members:
-                run.write(func, rows, item)
+                run.write(flat, rows, item)
+
+
+def _flattened(func: Func, rows: _Rows) -> list[tuple[Buffer, int | None]]:
+    """Every parameter, with the axis of its rows; two axes that are taken as one are one."""
+    found: list[tuple[Buffer, int | None]] = []
+    for param in func.params:
+        axis = rows.position(param)
+        if axis is not None and rows.inner is not None:
+            shape = [*param.shape[:axis], rows.total, emit.i64(1), *param.shape[axis + 2 :]]
+            param = T.decl_buffer(shape, param.dtype, data=param.data, align=param.data_alignment)
+        found.append((param, axis))
+    return found
 
 
 @dataclass(frozen=True)
@@ -127,16 +170,18 @@ class _Run:
     size: int
     calls: Expr
     done: Expr
-    count: Var
+    count: Expr
 
-    def write(self, func: Func, rows: _Rows, item: Expr | None = None) -> None:
+    def write(
+        self, params: Sequence[tuple[Buffer, int | None]], rows: _Rows, item: Expr | None = None
+    ) -> None:
         """Writes the calls, or only their share of a work item."""
         with emit.serial(self.calls) as chunk:
             first = tirx.min(self.done + chunk * self.size, self.count - self.size)
-            T.add_to_parent(_shift(self.kernel, func, rows, first, item))
+            T.add_to_parent(_shift(self.kernel, params, first, item))
 
 
-def _runs(count: Var, kernels: Sequence[tuple[int, Func]]) -> list[_Run]:
+def _runs(count: Expr, kernels: Sequence[tuple[int, Func]]) -> list[_Run]:
     """Divides the rows among the kernels."""
     found: list[_Run] = []
     done, left = emit.i64(0), count
@@ -165,20 +210,19 @@ def _shared_extent(kernel: Func) -> int | None:
 
 
 def _shift(
-    kernel: Func, func: Func, rows: _Rows, first: Expr, item: Expr | None = None
+    kernel: Func, params: Sequence[tuple[Buffer, int | None]], first: Expr, item: Expr | None = None
 ) -> tirx.Stmt:
     """The kernel's body on rows ``first`` and following of the function's parameters.
 
     Args:
         kernel: A kernel of a fixed number of rows.
-        func: The function of any number.
-        rows: The dimension they are counted along.
+        params: Those of the function of any number, each with the axis the rows are counted along.
         first: The first row.
         item: Takes the place of the variable of the kernel's outermost loop, which is left out.
     """
     moved = [
-        (mine, theirs, rows.position(theirs))
-        for mine, theirs in zip(kernel.params, func.params)
+        (mine, theirs, axis)
+        for mine, (theirs, axis) in zip(kernel.params, params)
         if not mine.same_as(theirs)
     ]
 
@@ -236,9 +280,11 @@ def _fix(func: Func, sizes: dict[_Rows, int]) -> Func:
     """The function for fixed numbers of rows."""
     fixed = {}
     for param in func.params:
-        extents = {
-            axis: size for rows, size in sizes.items() if (axis := rows.position(param)) is not None
-        }
+        extents: dict[int, int] = {}
+        for rows, size in sizes.items():
+            axis = rows.position(param)
+            if axis is not None:
+                extents |= {axis: size} if rows.inner is None else {axis: size, axis + 1: 1}
         if extents:
             shape = [emit.i64(extents[a]) if a in extents else e for a, e in enumerate(param.shape)]
             fixed[param] = tirx.decl_buffer(
