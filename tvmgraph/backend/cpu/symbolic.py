@@ -47,11 +47,13 @@ class _Rows:
         count: Its extent.
         dimensions: The parameters that have it, each with the position of the axis.
         inner: Extent of the axis behind it in all of these, if both are taken as one.
+        factors: The sizes that the extent is the product of, which are arguments themselves.
     """
 
-    count: Var
+    count: Expr
     dimensions: tuple[tuple[Buffer, int], ...]
     inner: Var | None = None
+    factors: tuple[Var, ...] = ()
 
     @property
     def total(self) -> Expr:
@@ -94,13 +96,12 @@ def find_cuts(func: Func) -> list[Cut]:
         rows need fewer of them at once.
     """
     if not all(tirx.is_buffer_var(param) for param in func.params):
-        return []
-    counts = _symbols(func)
-    if not 1 <= len(counts) <= len(_PROBES):
-        return []
+        candidates, counts = _product_rows(func), []
+    else:
+        counts = _symbols(func)
+        candidates = [_find_rows(func, c) for c in counts] if len(counts) <= len(_PROBES) else []
     found: list[tuple[_Rows, int]] = []
-    for count in counts:
-        rows = _find_rows(func, count)
+    for rows in candidates:
         width = None if rows is None else _row_width(func, rows, counts)
         if rows is not None and width is not None:
             found.append((rows, width))
@@ -110,10 +111,41 @@ def find_cuts(func: Func) -> list[Cut]:
     return [Cut(rows, _sizes(rows, width)) for rows, width in found if width >= _MIN_ROW]
 
 
+def _product_rows(func: Func) -> list[_Rows]:
+    """The rows that a reshaping of axes to one leaves: their number is a product of sizes."""
+    buffers = _buffers(func)
+    dimensions = [
+        (buffer, axis, extent)
+        for buffer in buffers
+        for axis, extent in enumerate(buffer.shape)
+        if not isinstance(extent, tirx.IntImm)
+    ]
+    extents = [extent for _, _, extent in dimensions]
+    if len({id(buffer) for buffer, _, _ in dimensions}) < len(dimensions) or not extents:
+        return []  # a buffer has two of them
+    factors = _factors(extents[0])
+    if factors is None or not all(tvm_ffi.structural_equal(e, extents[0]) for e in extents):
+        return []
+    places = tuple((buffer, axis) for buffer, axis, _ in dimensions)
+    return [_Rows(extents[0], places, factors=factors)]
+
+
+def _factors(extent: Expr) -> tuple[Var, ...] | None:
+    """The sizes whose product an extent is, if it is one of different ones."""
+    if isinstance(extent, tirx.Var):
+        return (extent,)
+    if not isinstance(extent, tirx.Mul):
+        return None
+    parts = [_factors(extent.a), _factors(extent.b)]
+    found = [var for part in parts for var in part or ()]
+    twice = any(a.same_as(b) for a, b in itertools.combinations(found, 2))
+    return None if twice or None in parts else tuple(found)
+
+
 def _sizes(rows: _Rows, width: int) -> tuple[int, ...]:
     """Numbers of rows of so many elements that kernels are compiled for."""
     sizes = next(sizes for least, sizes in _SIZES.items() if width >= least)
-    if rows.inner is None or sizes not in _MANY:
+    if (rows.inner is None and not rows.factors) or sizes not in _MANY:
         return sizes
     return (_MANY[sizes], *sizes)
 
@@ -145,7 +177,7 @@ def _write(func: Func, rows: _Rows, kernels: Sequence[tuple[int, Func]]) -> None
 def _flattened(func: Func, rows: _Rows) -> list[tuple[Buffer, int | None]]:
     """Every parameter, with the axis of its rows; two axes that are taken as one are one."""
     found: list[tuple[Buffer, int | None]] = []
-    for param in func.params:
+    for param in filter(tirx.is_buffer_var, func.params):
         axis = rows.position(param)
         if axis is not None and rows.inner is not None:
             shape = [*param.shape[:axis], rows.total, emit.i64(1), *param.shape[axis + 2 :]]
@@ -273,13 +305,18 @@ def _find_rows(func: Func, count: Var) -> _Rows | None:
 
 
 def _buffers(func: Func) -> list[Buffer]:
-    return [*func.params, *getattr(func.body, "block", func.body).alloc_buffers]
+    params = filter(tirx.is_buffer_var, func.params)
+    return [*params, *getattr(func.body, "block", func.body).alloc_buffers]
 
 
 def _fix(func: Func, sizes: dict[_Rows, int]) -> Func:
     """The function for fixed numbers of rows."""
-    fixed = {}
-    for param in func.params:
+    fixed: dict[Var, object] = {}
+    for rows, size in sizes.items():
+        fixed |= dict.fromkeys(rows.factors[1:], emit.i64(1)) | dict.fromkeys(
+            rows.factors[:1], emit.i64(size)
+        )
+    for param in () if fixed else func.params:
         extents: dict[int, int] = {}
         for rows, size in sizes.items():
             axis = rows.position(param)
@@ -296,7 +333,8 @@ def _fix(func: Func, sizes: dict[_Rows, int]) -> Func:
 def _row_width(func: Func, rows: _Rows, counts: Sequence[Var]) -> int | None:
     """Elements per row, or None unless every stage computes row i from rows i only, all alike."""
     others = [_find_rows(func, c) for c in counts if not c.same_as(rows.count)]
-    if any(o is None for o in others) or _computes_with(func, rows.count):
+    own = rows.factors or (rows.count,)
+    if any(o is None for o in others) or any(_computes_with(func, size) for size in own):
         return None
     probed = dict(zip([rows, *(o for o in others if o is not None)], _PROBES))
     static = _fix(func, probed)
