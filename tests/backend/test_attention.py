@@ -191,6 +191,49 @@ def test_lengths_known_only_at_run_time():
     assert "attention" in compiled.kernels()
 
 
+@pytest.mark.parametrize("hidden", [-np.inf, float(np.finfo("f4").min), -1e9])
+def test_queries_that_see_no_key(hidden):
+    """Minus infinity leaves NaN, the least finite number the mean of all values, as in softmax."""
+
+    def masked(q, k, v, mask):
+        scores = ops.matmul(q, k.swapaxes(-1, -2)) * 0.25 + mask
+        return ops.matmul(ops.softmax(scores, -1), v)
+
+    mask = np.zeros((2, 1, 20, 20), np.float32)
+    mask[0, :, 3], mask[1, :, :, 5:] = hidden, hidden
+    args = [*_tensors(2, 3, 20, 16), Tensor(mask)]
+    compiled, slopes = jit(masked), jit(ms.grad(masked, (0, 1, 2)))
+    np.testing.assert_allclose(compiled(*args).asnumpy(), masked(*args).asnumpy(), atol=2e-6)
+    assert "attention" in compiled.kernels()
+    if np.isfinite(hidden):
+        for got, want in zip(slopes(*args), ms.grad(masked, (0, 1, 2))(*args)):
+            np.testing.assert_allclose(got.asnumpy(), want.asnumpy(), atol=1e-5)
+
+
+@pytest.mark.parametrize("layout", ["BNSD", "BSND"])
+def test_weights_that_are_nan_are_replaced_by_zero(layout):
+    """How PyTorch exports its attention: a query that sees no key gives zeros."""
+
+    def guarded(q, k, v, mask):
+        if layout == "BSND":
+            q, k, v = (x.swapaxes(1, 2) for x in (q, k, v))
+        weights = ops.softmax(ops.matmul(q, k.swapaxes(-1, -2)) * 0.25 + mask, -1)
+        y = ops.matmul(ops.where(ops.isnan(weights), Tensor(0.0, ms.float32), weights), v)
+        return y.swapaxes(1, 2) if layout == "BSND" else y
+
+    compiled = jit(guarded)
+    for length in (24, 40, 7):  # the second length makes it symbolic
+        shape = (2, 3, length, 16) if layout == "BNSD" else (2, length, 3, 16)
+        mask = np.zeros((2, 1, length, length), np.float32)
+        mask[0, :, 3], mask[1, :, :, 5:] = -np.inf, -np.inf
+        args = [*_tensors(*shape), Tensor(mask)]
+        want = guarded(*args).asnumpy()
+        np.testing.assert_allclose(compiled(*args).asnumpy(), want, atol=2e-6)
+        row = want[0, :, 3] if layout == "BNSD" else want[0, 3]
+        assert np.isfinite(want).all() and not row.any()
+    assert "attention" in compiled.kernels()
+
+
 _PEAK = """
 import resource, sys
 import numpy as np

@@ -79,6 +79,7 @@ class _Found:
         last: The node that defines it.
         diagonal: Query i sees the keys up to i + ``diagonal``.
         backward: Its derivative, if the graph has it.
+        guard: What puts zeros in place of weights that are NaN, or None.
         built: The nodes that take its place.
     """
 
@@ -92,6 +93,7 @@ class _Found:
     inverted: bool = False
     diagonal: int | None = None
     backward: Backward | None = None
+    guard: Node | None = None
     built: list[Node] = field(default_factory=list)
 
 
@@ -133,12 +135,16 @@ class _Fuser:
             return None
         if softmax.attrs["axis"] not in (-1, kind.ndim - 1):
             return None
+        guard = self._guard(weights)
+        weights = weights if guard is None else guard.outputs[0]
         mixing = next((n for n in self.users.get(weights, ()) if _mixes(n, weights)), None)
-        found = _Found([], [], weights, mixing or softmax)
+        found = _Found([], [], weights, mixing or softmax, guard=guard)
         product = self._through_scores(found, scores)
         if product is None:
             return None
         if self.uses[weights] != 1:
+            if guard is not None:
+                return None
             condition = found.mask if found.fill is not None else None
             at = Attention(softmax, mixing, product, found.scale, condition, found.inverted)
             found.backward = find_backward(self.links, at)
@@ -159,6 +165,17 @@ class _Fuser:
         if self.takes and not self.takes(kind, operands, found.layouts, has_backward):
             return None
         return found
+
+    def _guard(self, weights: Value) -> Node | None:
+        """What replaces NaN by zero: all weights of a query that sees no key, or NaN scores."""
+        readers = self.links.readers(weights)
+        where = next((n for n in readers if n.op.name == "where"), None)
+        if where is None or len(readers) != 2:
+            return None
+        condition, zero, rest = where.inputs
+        test = self.links.maker(condition, "isnan")
+        is_guard = test is not None and test.inputs[0] is weights and rest is weights
+        return where if is_guard and self._fill_value(zero) == 0 else None
 
     def _mixing(self, weights: Value, backward: Backward) -> Node:
         """The product of weights and values where the graph has only its derivative."""
@@ -406,8 +423,11 @@ class _Fuser:
         inputs = [*found.inputs, *([] if found.mask is None else [found.mask])]
         attrs = {"scale": found.scale, "diagonal": found.diagonal, "fill": found.fill}
         forward = attrs | {"layouts": tuple(found.layouts)}
-        name = "attention_with_statistics" if found.backward else "fused_attention"
+        is_plain = found.backward is None and found.guard is None
+        name = "fused_attention" if is_plain else "attention_with_statistics"
         result, *statistics = self._call(found, name, *inputs, **forward)
+        if found.guard is not None:
+            result = self._guarded(found, found.guard.inputs[1], result, statistics[0])
         result = self._rename(found, result, found.result)
         if found.last in self.positions:
             before.setdefault(self.positions[found.last], []).extend(found.built)
@@ -416,6 +436,15 @@ class _Fuser:
             self._differentiate(found, found.backward, [*inputs, result, *statistics], attrs)
             start = found.backward.start(self.positions)
             before.setdefault(start, []).extend(found.built)
+
+    def _guarded(self, found: _Found, zero: Value, result: Value, statistics: Value) -> Value:
+        """Puts zeros where the sum of exponentials of a query is zero or NaN."""
+        (both,) = self._call(found, "reduce_sum", statistics, axis=(3,), keep_dims=True)
+        (kept,) = self._call(found, "isfinite", both)
+        if found.layouts[3] != _AXES:
+            dims = tuple(map(_AXES.index, found.layouts[3]))
+            (kept,) = self._call(found, "transpose", kept, dims=dims)
+        return self._call(found, "where", kept, result, zero)[0]
 
     def _differentiate(
         self, found: _Found, backward: Backward, inputs: list[Value], attrs: Mapping[str, object]

@@ -18,6 +18,7 @@ import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+import numpy as np
 from tvm import tirx
 
 from tvmgraph.backend.attention import Problem
@@ -35,8 +36,9 @@ from tvmgraph.machine.processor import CpuModel
 KEYS = 128
 #: Up to this many queries the keys are read in place.
 _FEW_QUERIES = 8
-#: Where running maxima start: finite, so that a difference of two is never NaN.
-_LOWEST = {"float32": -3.0e38, "float64": -1.0e308}
+#: Where running maxima start: finite, so that a difference of two is never NaN, and no more than
+#: any finite score: a mask of that number that hides all keys of a query hides none.
+_LOWEST = {name: float(np.finfo(name).min) for name in ("float32", "float64")}
 #: Up to this many parts of the values are written out: heads of 256 numbers, and as many as that
 #: of register tiles. A head of 3,871 took minutes to compile when all were.
 _MAX_WRITTEN_OUT = 16
