@@ -333,7 +333,8 @@ class OnnxCell(Cell):
         # what is known while a graph is captured is computed now
         with state.interpreting(None) if constant else contextlib.nullcontext():
             result = convert(call, *[to_tensor(v) for v in values])
-        self._model.decisions += call.decided
+        if not _has_graphs(node):  # a graph has branches and loops, too
+            self._model.decisions += call.decided
         parts = result if isinstance(result, tuple) else (result,)
         return tuple(map(_as_constant, parts)) if constant else parts
 

@@ -119,8 +119,10 @@ def _each(function: Callable[..., object], kind: type = object) -> Callable[...,
 
 
 def _quotient(n: NodeCall, a: np.ndarray, b: np.ndarray) -> np.ndarray | None:
-    """ONNX rounds quotients of integers towards zero; sizes are not negative."""
-    return np.asarray(a.astype(object) // b) if _dtype(n).is_integer else None
+    """ONNX rounds quotients of integers towards zero: downwards, if none is negative."""
+    if not _dtype(n).is_integer or not all(v >= 0 for x in (a, b) for v in x.reshape(-1).tolist()):
+        return None
+    return np.asarray(a.astype(object) // b)
 
 
 def _axes(n: NodeCall, rank: int, since: int) -> tuple[int, ...] | None:
@@ -173,7 +175,6 @@ _MOVES = {
     "Split", "Squeeze", "Unsqueeze",
 }  # fmt: skip
 _RULES: dict[str, Callable[..., Any]] = {
-    "Abs": lambda n, x: x,
     "Add": _each(operator.add),
     "Cast": lambda n, x: x if n.dtype("to").kind in "iuf" else None,
     "Ceil": lambda n, x: x,
