@@ -8,6 +8,9 @@ from driver import arrays, call, compile_module, kernels, module
 from tvm import tirx
 from tvm.relax import op
 
+import tvmgraph as ms
+from tvmgraph import Tensor, ops
+
 _COUNTS = (0, 1, 5, 7, 8, 15, 64, 137)
 
 
@@ -147,3 +150,26 @@ def test_two_dimensions_apart_stay_two():
     _check_pairs(
         lambda _, x, y: op.add(x, y), np.add, (("b", "t", 20), "float32"), (("t", 20), "float32")
     )
+
+
+def test_rows_whose_number_is_a_product():
+    """What x.reshape(-1, n) and x.reshape(-1, 4, n) leave: their kernels are those of one size."""
+    rng = np.random.default_rng(0)
+    w = Tensor(rng.standard_normal((24, 33)).astype(np.float32))
+
+    def rows(x):
+        return ops.relu(ops.matmul(x.reshape(-1, 24), w)).reshape(*x.shape[:2], 4, 33)
+
+    def windows(x):
+        y = ops.matmul(x.reshape(-1, 4, 24), w)
+        return ops.softmax(y.reshape(-1, 12, 4, 33), -1)
+
+    for function, free in ((rows, (0, 1)), (windows, (0,))):
+        compiled = ms.jit(function)
+        for b, t in ((2, 6), (3, 7), (5, 27), (8, 4), (2, 2), (64, 5)):
+            x = rng.standard_normal((b, t if 1 in free else 12, 4, 24)).astype(np.float32)
+            got, want = (f(Tensor(x)).asnumpy() for f in (compiled, function))
+            np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
+        said = compiled.explain(kernels=True)
+        plain = re.findall(r"^(\w+) -> loops", said, re.MULTILINE)
+        assert "symbolic: axis 0" in said and all("reshape" in name for name in plain), plain

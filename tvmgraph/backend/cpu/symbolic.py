@@ -12,7 +12,10 @@ one is taken after the other, with kernels for every pair of numbers of rows.
 
 from __future__ import annotations
 
+import functools
 import itertools
+import math
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -47,13 +50,15 @@ class _Rows:
         count: Its extent.
         dimensions: The parameters that have it, each with the position of the axis.
         inner: Extent of the axis behind it in all of these, if both are taken as one.
-        factors: The sizes that the extent is the product of, which are arguments themselves.
+        factors: The sizes whose product ``count`` is, which are arguments themselves.
+        step: Elements of the axes per row, where their extent is a multiple of ``count``.
     """
 
     count: Expr
     dimensions: tuple[tuple[Buffer, int], ...]
     inner: Var | None = None
     factors: tuple[Var, ...] = ()
+    step: int = 1
 
     @property
     def total(self) -> Expr:
@@ -112,7 +117,7 @@ def find_cuts(func: Func) -> list[Cut]:
 
 
 def _product_rows(func: Func) -> list[_Rows]:
-    """The rows that a reshaping of axes to one leaves: their number is a product of sizes."""
+    """The rows that a reshaping of axes to one leaves: a product of sizes, and perhaps a number."""
     buffers = _buffers(func)
     dimensions = [
         (buffer, axis, extent)
@@ -127,19 +132,21 @@ def _product_rows(func: Func) -> list[_Rows]:
     if factors is None or not all(tvm_ffi.structural_equal(e, extents[0]) for e in extents):
         return []
     places = tuple((buffer, axis) for buffer, axis, _ in dimensions)
-    return [_Rows(extents[0], places, factors=factors)]
+    step = math.prod(f.value for f in factors if isinstance(f, tirx.IntImm))
+    sizes = tuple(f for f in factors if isinstance(f, tirx.Var))
+    return [_Rows(functools.reduce(operator.mul, sizes), places, factors=sizes, step=step)]
 
 
-def _factors(extent: Expr) -> tuple[Var, ...] | None:
-    """The sizes whose product an extent is, if it is one of different ones."""
-    if isinstance(extent, tirx.Var):
-        return (extent,)
+def _factors(extent: Expr) -> list[Expr] | None:
+    """The sizes and numbers whose product an extent is, if it is one of different sizes."""
+    if isinstance(extent, (tirx.Var, tirx.IntImm)):
+        return [extent]
     if not isinstance(extent, tirx.Mul):
         return None
-    parts = [_factors(extent.a), _factors(extent.b)]
-    found = [var for part in parts for var in part or ()]
-    twice = any(a.same_as(b) for a, b in itertools.combinations(found, 2))
-    return None if twice or None in parts else tuple(found)
+    a, b = _factors(extent.a), _factors(extent.b)
+    if a is None or b is None:
+        return None
+    return None if any(x.same_as(y) for x in a for y in b) else a + b
 
 
 def _sizes(rows: _Rows, width: int) -> tuple[int, ...]:
@@ -210,7 +217,7 @@ class _Run:
         """Writes the calls, or only their share of a work item."""
         with emit.serial(self.calls) as chunk:
             first = tirx.min(self.done + chunk * self.size, self.count - self.size)
-            T.add_to_parent(_shift(self.kernel, params, first, item))
+            T.add_to_parent(_shift(self.kernel, params, first * rows.step, item))
 
 
 def _runs(count: Expr, kernels: Sequence[tuple[int, Func]]) -> list[_Run]:
