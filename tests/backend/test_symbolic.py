@@ -173,3 +173,16 @@ def test_rows_whose_number_is_a_product():
         said = compiled.explain(kernels=True)
         plain = re.findall(r"^(\w+) -> loops", said, re.MULTILINE)
         assert "symbolic: axis 0" in said and all("reshape" in name for name in plain), plain
+
+
+def test_products_whose_sizes_are_all_unknown():
+    text = _check_pairs(
+        lambda bb, x, y: op.tanh(bb.emit(op.matmul(x, y))), lambda x, y: np.tanh(x @ y),
+        (("b", "t", 12), "float32"), (("b", 12, "t"), "float32"),
+    )  # fmt: skip
+    update = text[text.index("matmul_update") - 200 : text.index("matmul_update")]
+    assert re.search(r"T.grid\(T.int64\(12\), t\)", update), "rows are added, not numbers"
+    _check_pairs(
+        lambda _, x, y: op.matmul(x, y), np.matmul,
+        (("b", 12, "t"), "float32"), (("b", "t", 12), "float32"),
+    )  # fmt: skip

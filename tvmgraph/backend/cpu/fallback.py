@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import tvm_ffi
 from tvm import s_tir, tirx
 
 from tvmgraph.backend.loop_ir.program import product
-from tvmgraph.backend.loop_ir.types import Func
+from tvmgraph.backend.loop_ir.types import Expr, Func, Load, Var
 from tvmgraph.machine.processor import CpuModel
 
 #: Below this many iterations a loop nest stays serial.
@@ -66,7 +67,8 @@ def _hoist_init(schedule: s_tir.Schedule, block: object) -> None:
         loops = schedule.get_loops(block)
         kinds = _iteration_kinds(schedule, block)
         if len(kinds) == len(loops) and _REDUCE in kinds:
-            schedule.decompose_reduction(block, loops[kinds.index(_REDUCE)])
+            inner = kinds.index(_REDUCE) - _adds_rows(schedule, block, kinds)
+            schedule.decompose_reduction(block, loops[inner])
     except (s_tir.ScheduleError, RuntimeError):
         return
 
@@ -75,9 +77,14 @@ def _parallelize(schedule: s_tir.Schedule, block: object, model: CpuModel) -> No
     try:
         loops = schedule.get_loops(block)
         kinds = _iteration_kinds(schedule, block)
-        if not loops or len(kinds) != len(loops) or model.threads == 1:
+        if not loops or len(kinds) != len(loops):
             return
         spatial = next((i for i, kind in enumerate(kinds) if kind != _SPATIAL), len(kinds))
+        if _adds_rows(schedule, block, kinds):
+            schedule.reorder(loops[-1], loops[-2])
+            spatial -= 1
+        if model.threads == 1:
+            return
         if not spatial or _known_small([_extent(schedule, loop) for loop in loops]):
             return
         inner = spatial == len(kinds) and spatial > 1
@@ -87,6 +94,32 @@ def _parallelize(schedule: s_tir.Schedule, block: object, model: CpuModel) -> No
             _vectorize(schedule, loops[-1], model)
     except (s_tir.ScheduleError, RuntimeError):
         return
+
+
+def _adds_rows(schedule: s_tir.Schedule, block: object, kinds: Sequence[int]) -> bool:
+    """Whether a sum may add rows, which are vectors, instead of numbers, as a product may."""
+    if list(kinds[-2:]) != [_SPATIAL, _REDUCE] or kinds.count(_REDUCE) > 1:
+        return False
+    statement: Any = schedule.get(block)
+    store = statement.body
+    column = statement.iter_vars[-2].var
+    if not isinstance(store, tirx.BufferStore) or not store.indices[-1].same_as(column):
+        return False
+    loads: list[Load] = []
+    tvm_ffi.structural_walk(store.value, [(Load, loads.append)])
+    places = [
+        [i for i, index in enumerate(load.indices) if _reads(index, column)]
+        for load in loads
+        if not load.source.same_as(store.buffer)
+    ]
+    lasts = [len(load.indices) - 1 for load in loads if not load.source.same_as(store.buffer)]
+    return any(places) and all(p in ([], [last]) for p, last in zip(places, lasts))
+
+
+def _reads(index: Expr, var: Var) -> bool:
+    found: list[Var] = []
+    tvm_ffi.structural_walk(index, [(tirx.Var, found.append)])
+    return any(v.same_as(var) for v in found)
 
 
 def _fuse(
