@@ -138,20 +138,27 @@ def _without_overlaps(
     first, end = np.searchsorted(low[0], low[0] - longest), np.searchsorted(low[0], high[0])
     area, free = np.prod(high - low, 0), np.ones(len(order), np.bool_)
     chosen: list[int] = []
-    for number, at in zip(order.tolist(), np.argsort(sorting).tolist()):
-        if len(chosen) >= limit:
-            break
-        if not free[at]:
-            continue
-        chosen.append(number)
-        near, one = slice(first[at], end[at]), slice(at, at + 1)
-        sides = np.minimum(high[:, one], high[:, near]) - np.maximum(low[:, one], low[:, near])
-        sides = np.maximum(sides, 0)
-        joint = sides[0] * sides[1]
-        total = area[at] + area[near] - joint
-        shares = np.divide(joint, total, out=np.zeros_like(joint), where=total > 0)
-        free[near] &= ~(shares > overlap)
+    with np.errstate(divide="ignore", invalid="ignore"):  # boxes without an area overlap none
+        for number, at in zip(order.tolist(), np.argsort(sorting).tolist()):
+            if len(chosen) >= limit:
+                break
+            if not free[at]:
+                continue
+            chosen.append(number)
+            near = slice(first[at], end[at])
+            if near.stop - near.start > 1:
+                joint = _common(low[0, at], high[0, at], low[0, near], high[0, near])
+                joint *= _common(low[1, at], high[1, at], low[1, near], high[1, near])
+                shares = joint / (area[at] + area[near] - joint)
+                free[near] &= ~(shares > overlap)
     return chosen
+
+
+def _common(start: np.floating, stop: np.floating, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Length that an interval has in common with others."""
+    common = np.minimum(stop, high)
+    common -= np.maximum(start, low)
+    return np.maximum(common, 0, out=common)
 
 
 def _corners(boxes: np.ndarray, centred: int) -> np.ndarray:
