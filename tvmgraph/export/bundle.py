@@ -12,8 +12,9 @@ from tvmgraph.errors import ArgumentError, NotFoundError
 from tvmgraph.runtime import host
 
 _OWN = (
-    "__init__.py", "compat", "errors.py", "forking.py", "hooks.py", "machine", "partial.py",
-    "runtime", "version.py", "wiring.py",
+    "__init__.py", "compat/__init__.py", "compat/absent.py", "compat/absent.rows",
+    "compat/elsewhere.py", "compat/paths.py", "errors.py", "forking.py", "hooks.py", "machine",
+    "partial.py", "runtime", "version.py", "wiring.py",
 )  # fmt: skip
 #: Installed packages that the runtime imports, with what of them it does not use.
 _PACKAGES = {

@@ -134,6 +134,8 @@ def _product_rows(func: Func) -> list[_Rows]:
     places = tuple((buffer, axis) for buffer, axis, _ in dimensions)
     step = math.prod(f.value for f in factors if isinstance(f, tirx.IntImm))
     sizes = tuple(f for f in factors if isinstance(f, tirx.Var))
+    if not all(any(size.same_as(param) for param in func.params) for size in sizes):
+        return []  # one is that of a call's data
     return [_Rows(functools.reduce(operator.mul, sizes), places, factors=sizes, step=step)]
 
 
