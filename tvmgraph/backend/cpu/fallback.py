@@ -12,8 +12,9 @@ from typing import Any
 import tvm_ffi
 from tvm import s_tir, tirx
 
+from tvmgraph.backend.loop_ir.access import variables_in
 from tvmgraph.backend.loop_ir.program import product
-from tvmgraph.backend.loop_ir.types import Expr, Func, Load, Var
+from tvmgraph.backend.loop_ir.types import Func, Load
 from tvmgraph.machine.processor import CpuModel
 
 #: Below this many iterations a loop nest stays serial.
@@ -107,19 +108,10 @@ def _adds_rows(schedule: s_tir.Schedule, block: object, kinds: Sequence[int]) ->
         return False
     loads: list[Load] = []
     tvm_ffi.structural_walk(store.value, [(Load, loads.append)])
-    places = [
-        [i for i, index in enumerate(load.indices) if _reads(index, column)]
-        for load in loads
-        if not load.source.same_as(store.buffer)
-    ]
-    lasts = [len(load.indices) - 1 for load in loads if not load.source.same_as(store.buffer)]
-    return any(places) and all(p in ([], [last]) for p, last in zip(places, lasts))
-
-
-def _reads(index: Expr, var: Var) -> bool:
-    found: list[Var] = []
-    tvm_ffi.structural_walk(index, [(tirx.Var, found.append)])
-    return any(v.same_as(var) for v in found)
+    operands = [load.indices for load in loads if not load.source.same_as(store.buffer)]
+    if any(variables_in(indices[:-1], [column])[0] for indices in operands):
+        return False
+    return any(variables_in(indices, [column])[0] for indices in operands)
 
 
 def _fuse(
