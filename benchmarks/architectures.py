@@ -21,13 +21,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks.other_networks import OTHERS
+from benchmarks.results import summary
 
 TIMM = """
 densenet121 edgenext_small coatnet_0_rw_224 tf_efficientnetv2_s swin_tiny_patch4_window7_224
@@ -153,12 +154,6 @@ def compare(folder: Path, names: list[str]) -> dict[str, list[float]]:
     mean, most = summary(rows)
     print(f"{len(rows)} models, geometric mean {mean:.2f}, at most {most:.2f}")
     return rows
-
-
-def summary(rows: Mapping[str, Sequence[float]]) -> tuple[float, float]:
-    """Returns the geometric mean, and the largest, of the times in those of ONNX Runtime."""
-    quotients = [ours / theirs for ours, theirs, *_ in rows.values()]
-    return statistics.geometric_mean(quotients), max(quotients)
 
 
 def record(folder: Path, names: list[str]) -> None:

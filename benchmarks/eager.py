@@ -21,7 +21,7 @@ import numpy as np
 import typer
 
 from benchmarks import report
-from benchmarks.architectures import summary
+from benchmarks.results import summary
 
 Row = tuple[str, Callable[[], Any], Callable[[], Any]]
 

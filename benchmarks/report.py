@@ -8,12 +8,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks.architectures import summary
 from benchmarks.kernel_rows import SHAPES
 from benchmarks.measure import RowTimings, Timing, best_peer
 from benchmarks.peers import OURS, PEERS
 from benchmarks.peers.language import LONG, PROMPT, SHORT, SIZES
-from benchmarks.results import AVX2, AVX512, CLASSES, Results, Row
+from benchmarks.results import AVX2, AVX512, CLASSES, Results, Row, summary
 from benchmarks.rows import GROUPS
 
 CPU_FEATURES = ("avx2", "fma", "f16c", "avx512f", "avx512_vnni", "avx512_bf16", "amx_tile")

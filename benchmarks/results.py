@@ -2,6 +2,8 @@
 
 import dataclasses
 import json
+import statistics
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -102,3 +104,13 @@ class Results:
         rest = (data.get(part, {}) for part in later)
         return cls(machine, data["info"], data["peaks"], rows, data.get("memory", {}), *parts,
                    *rest)  # fmt: skip
+
+
+def summary(rows: Mapping[str, Sequence[float]]) -> tuple[float, float]:
+    """Returns the geometric mean, and the largest, of our times in those of the peer beside them.
+
+    Args:
+        rows: By name: our time, the peer's, and what else was measured.
+    """
+    quotients = [ours / theirs for ours, theirs, *_ in rows.values()]
+    return statistics.geometric_mean(quotients), max(quotients)

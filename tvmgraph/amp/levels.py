@@ -14,12 +14,12 @@ from typing import NoReturn, TypeVar, cast
 
 from tvmgraph import dtypes, nn
 from tvmgraph.amp.scaler import DynamicLossScaleManager
-from tvmgraph.compat.private import _OutputTo32
 from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.core.precision import mixed
 from tvmgraph.core.state import call_user, state
 from tvmgraph.errors import ArgumentError, DTypeError, TvmgraphError
 from tvmgraph.nn.cell import Cell
+from tvmgraph.nn.wrap import _OutputTo32
 
 _WHITE: tuple[type, ...] = (
     nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.Conv1dTranspose, nn.Conv2dTranspose, nn.Conv3dTranspose,

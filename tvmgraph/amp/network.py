@@ -6,12 +6,11 @@ from collections.abc import Callable
 
 from tvmgraph.amp.levels import auto_mixed_precision
 from tvmgraph.amp.scaler import LossScaleManager
-from tvmgraph.compat.private import _OutputTo32
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.dtypes import DType, float32
 from tvmgraph.errors import DTypeError, reject, require_offered
 from tvmgraph.nn.cell import Cell
-from tvmgraph.nn.wrap import WithLossCell
+from tvmgraph.nn.wrap import WithLossCell, _OutputTo32
 from tvmgraph.optim import TrainOneStepCell, TrainOneStepWithLossScaleCell
 
 

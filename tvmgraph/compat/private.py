@@ -23,6 +23,7 @@ from tvmgraph.errors import CaptureError, DTypeError, either, reject
 from tvmgraph.jit import jit
 from tvmgraph.jit.function import JitFunction
 from tvmgraph.nn.cell import Cell
+from tvmgraph.nn.wrap import _OutputTo32, _VirtualDatasetCell  # noqa: F401
 
 T = TypeVar("T")
 #: Functions that MindSpore's pipelines register and zoos add signatures to.
@@ -341,42 +342,6 @@ class _Function:
             value: True, the default, for zeros, or False for None.
         """
         self.materialize_grads = value
-
-
-class _VirtualDatasetCell(Cell):
-    """A network, around which MindSpore splits the data over devices.
-
-    Args:
-        backbone: The network.
-    """
-
-    def __init__(self, backbone: Cell) -> None:
-        super().__init__(auto_prefix=False)
-        self._backbone = backbone
-
-    def construct(self, *args: object, **kwargs: object) -> Any:
-        """Computes the network."""
-        return self._backbone(*args, **kwargs)
-
-
-class _OutputTo32(_VirtualDatasetCell):
-    """A network whose results are cast to float32; it has the network's attributes, too.
-
-    Args:
-        backbone: The network.
-    """
-
-    def __init__(self, backbone: Cell) -> None:
-        super().__init__(backbone)
-        self.set_output_float(dtypes.float32)
-
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return super().__getattr__(name)
-        except AttributeError:
-            if name.startswith("_"):
-                raise
-            return getattr(self._backbone, name)
 
 
 class auto_parallel_context:  # noqa: N801  (MindSpore's name)

@@ -375,3 +375,39 @@ class MicroBatchInterleaved(_InParts):
     def __init__(self, network: Cell, interleave_num: int = 2) -> None:
         super().__init__(network, interleave_num)
         self.interleave_num = interleave_num
+
+
+class _VirtualDatasetCell(Cell):
+    """A network, around which MindSpore splits the data over devices.
+
+    Args:
+        backbone: The network.
+    """
+
+    def __init__(self, backbone: Cell) -> None:
+        super().__init__(auto_prefix=False)
+        self._backbone = backbone
+
+    def construct(self, *args: object, **kwargs: object) -> Any:
+        """Computes the network."""
+        return self._backbone(*args, **kwargs)
+
+
+class _OutputTo32(_VirtualDatasetCell):
+    """A network whose results are cast to float32; it has the network's attributes, too.
+
+    Args:
+        backbone: The network.
+    """
+
+    def __init__(self, backbone: Cell) -> None:
+        super().__init__(backbone)
+        self.set_output_float(dtypes.float32)
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            if name.startswith("_"):
+                raise
+            return getattr(self._backbone, name)
