@@ -11,15 +11,16 @@ import onnx
 import onnxruntime
 from onnx.reference import ReferenceEvaluator
 
-from tvmgraph import Tensor
+from tvmgraph import Tensor, nn
 from tvmgraph.capture import tree
 
 MAX_ERROR = 1e-5
 
 
 def eager(net: Any, args: tuple[Any, ...]) -> list[np.ndarray]:
-    """Runs a network eagerly in inference mode."""
-    net.set_train(False)
+    """Runs a network, in inference mode, or a function eagerly."""
+    if isinstance(net, nn.Cell):
+        net.set_train(False)
     return [t.asnumpy() for t in tree.tensors(net(*args))]
 
 

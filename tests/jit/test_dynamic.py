@@ -206,6 +206,12 @@ PROGRAMS: dict[str, Callable[[Tensor], Any]] = {
     "range": lambda x: x.T + ops.arange(x.shape[0]),
     "select": lambda x: (ops.where(x > 0, x, 0.0), ops.one_hot(ops.argmax(x, 1), 4)),
     "norm": lambda x: (ops.softmax(x, 0), ops.log_softmax(x, -1), ops.cumsum(x, 0)),
+    "parts": lambda x: (
+        ops.narrow(x, 0, 1, x.shape[0] - 2),
+        ops.chunk(x, 2, 0),
+        ops.repeat_interleave(x, 2, 0),
+        ops.eye(x.shape[0], dtype=ms.float32) @ x,
+    ),
     "format": lambda x: x * int(f"{x.shape[0]}"),
 }
 

@@ -90,6 +90,9 @@ class Promotion:
         slots: Places outside of the function, by name of the root.
         limits: What the user says of sizes, by name of the root; calls beyond do not fit.
         ships: Whether the graph is for a file.
+        describes: Whether the graph is only written down and not compiled here, so that operators
+            take axes of any size that their kernels do not; where the code decides by sizes, it may
+            be what it does from some size on.
     """
 
     sizes: Mapping[tuple[int, int], str] = field(default_factory=dict)
@@ -97,6 +100,7 @@ class Promotion:
     slots: Mapping[str, Slot] = field(default_factory=dict)
     limits: Mapping[str, Limits] = field(default_factory=dict)
     ships: bool = False
+    describes: bool = False
 
     def __bool__(self) -> bool:
         return bool(self.sizes or self.numbers or self.slots)
@@ -142,7 +146,7 @@ class Promotion:
         values.update((n, s.read()) for n, s in self.slots.items())
         stated = [text for n, limits in self.limits.items() for text in limits.conditions(n)]
         return SymbolScope(values, dict.fromkeys((f"({t})" for t in stated), True),
-                           ships=self.ships)  # fmt: skip
+                           ships=self.ships, describes=self.describes)  # fmt: skip
 
     @contextmanager
     def in_place(self, scope: SymbolScope) -> Iterator[None]:

@@ -116,6 +116,7 @@ class Captured:
         decided: Roots of the symbols whose values decided something.
         conditions: What was decided: comparisons as text, and how they came out.
         least: From which size on a file takes an axis, by root, where that is not 1.
+        most: Up to which size, by root, where there is an end.
         computes: Whether there are numbers to compute at every call.
         containers_read: Where containers are changed: what was read and must not be an argument.
         aliasing_matters: Whether it matters which of the tensors it meets are one.
@@ -137,6 +138,7 @@ class Captured:
     decided: frozenset[str] = frozenset()
     conditions: Mapping[str, bool] = field(default_factory=dict)
     least: Mapping[str, int] = field(default_factory=dict)
+    most: Mapping[str, int] = field(default_factory=dict)
     computes: bool = False
     containers_read: tuple[object, ...] | None = None
     aliasing_matters: bool = False
@@ -243,6 +245,7 @@ def _capture_in(
     return replace(
         captured, resolve=resolve, promotion=promotion, decided=frozenset(symbols.decided),
         conditions=symbols.conditions, computes=bool(computed), least=symbols.least,
+        most=symbols.most,
     )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from typing import TypeGuard
 from tvmgraph import dtypes
 from tvmgraph.core.arguments import is_sequence
 from tvmgraph.core.sizes import is_one, same_size
+from tvmgraph.core.symbols import described
 from tvmgraph.core.traits import ELEMENTWISE
 from tvmgraph.core.types import Dim, Shape, TensorType, tensor_type
 from tvmgraph.dtypes import DType
@@ -260,7 +261,7 @@ def positive_ints(value: object, count: int, name: str, minimum: int = 1) -> tup
         raise ArgumentError(f"{name} must have {count} entries, not {len(items)}")
     if any(v < minimum for v in items):
         raise ArgumentError(f"{name} must be at least {minimum}, not {value!r}")
-    return tuple(int(v) for v in items)
+    return tuple(v if isinstance(v, Dim) and described() else int(v) for v in items)
 
 
 def _is_integer(value: object) -> TypeGuard[int]:

@@ -368,7 +368,8 @@ def _bounds_by_terms(size: Dim) -> tuple[int | None, int | None]:
 def _least(atom: str) -> int:
     here = scope()
     if atom[:1] == "s" and atom[1:].isdigit():
-        return LEAST if here is None else max(here.least.get(atom, LEAST), LEAST)
+        known = () if here is None else (here.least, here.assumed)
+        return max([LEAST, *(least.get(atom, LEAST) for least in known)])
     divided = _divided(atom)
     if divided is not None:
         size, divisor = divided

@@ -69,11 +69,13 @@ class SymbolScope:
             must be a certain number for the operator to be possible is that number.
         hoping: Whether a comparison that holds once a size of values is large enough raises
             :class:`TooSmall`: whoever asked has that checked when the graph runs.
-        assumed: Sizes of values that are checked, with the least number they are.
+        assumed: Sizes that are checked when the graph runs, with the least number they are.
         sizes: Expressions that are sizes of tensors, so that they are not negative.
         ships: Whether the graph is for a file, which refuses sizes that it does not fit.
         narrows: Whether what is decided there may hold from a size on, in a file.
+        describes: Whether the graph is only written down and not compiled here; it narrows, too.
         least: From which size on a file takes an axis, by root, if not from 1 on.
+        most: Up to which size one that is only written down takes it, by root, if there is an end.
     """
 
     values: Mapping[str, object]
@@ -87,7 +89,27 @@ class SymbolScope:
     sizes: tuple[object, ...] = ()
     ships: bool = False
     narrows: bool = False
+    describes: bool = False
     least: dict[str, int] = field(default_factory=dict)
+    most: dict[str, int] = field(default_factory=dict)
+
+    def narrow(self, root: str, least: int, equal: bool) -> bool:
+        """Notes for which sizes a comparison comes out as it did, and returns whether it could.
+
+        Args:
+            root: The size.
+            least: From where on the outcome is one, and up to where it is the other.
+            equal: Whether it is the other one at one size only.
+        """
+        if self.values[root] < least:  # pyright: ignore[reportOperatorIssue] - a size
+            if self.describes and not equal:
+                self.most[root] = min(least - 1, self.most.get(root, least))
+            return self.describes and not equal
+        if self.describes and self.inferring:  # whoever runs the operator refuses smaller ones
+            self.assumed[root] = max(least, self.assumed.get(root, 1))
+        else:
+            self.begin_at(root, least)
+        return True
 
     def begin_at(self, root: str, least: int) -> None:
         """Notes that a file does not take smaller sizes of an axis.
@@ -146,6 +168,12 @@ def inferring() -> Generator[None]:
         yield
     finally:
         here.inferring = here.hoping = False
+
+
+def described() -> bool:
+    """Whether operators take symbolic axes for which there are no kernels, see ``describes``."""
+    here = scope()
+    return here is not None and here.describes
 
 
 def large_enough(decide: Callable[[], object]) -> dict[str, int]:
@@ -541,11 +569,10 @@ def decide(symbol: str, a: object, b: object) -> bool:
     if here is not None:
         if here.inferring and outcome == (symbol == "==") and symbol in ("==", "!="):
             _require_number(a, b)
-        if here.narrows:
+        if here.narrows or here.describes:
             found = (x.settled(symbol, a, b) for x in (a, b) if isinstance(x, Symbol))
             root, least = next(found) or ("", 0)
-            if root and here.values[root] >= least:  # pyright: ignore[reportOperatorIssue]
-                here.begin_at(root, least)
+            if root and here.narrow(root, least, symbol in ("==", "!=")):
                 return outcome
         here.conditions[f"({text_of(a)} {symbol} {text_of(b)})"] = outcome
         here.decided |= roots_of(a, b)

@@ -32,6 +32,7 @@ class Program:
         decided: Symbolic sizes whose values decided what was captured.
         conditions: The comparisons that did, as text, and how they came out.
         least: The smallest size of an axis that the graph takes, by root, where that is not 1.
+        most: The largest one, by root, where there is one.
     """
 
     graph: Graph
@@ -40,6 +41,7 @@ class Program:
     decided: frozenset[str] = frozenset()
     conditions: Mapping[str, bool] = field(default_factory=dict)
     least: Mapping[str, int] = field(default_factory=dict)
+    most: Mapping[str, int] = field(default_factory=dict)
 
     def without_state(self) -> Program:
         """Returns the program for ONNX, whose files keep nothing from one call to the next."""
@@ -114,8 +116,9 @@ def capture_program(
             held[id(tensor)] = _latest(graph, p)
     kept = quiet(_in_order_of_result(graph, captured.result, held))
     outputs = tuple(f"output{i}" for i in range(len(kept.outputs) - len(kept.writes)))
-    decided, least = captured.decided, captured.least
-    return Program(kept, values, outputs, decided, captured.conditions, least)
+    return Program(
+        kept, values, outputs, captured.decided, captured.conditions, captured.least, captured.most
+    )
 
 
 def _with_attributes(captured: Captured) -> Graph:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, overload
@@ -15,7 +16,7 @@ from tvmgraph.core.arguments import DTypeLike
 from tvmgraph.core.onnx_library import helper, numpy_helper, onnx
 from tvmgraph.core.op import Reason
 from tvmgraph.core.types import Dim, TensorType, tensor_type
-from tvmgraph.errors import ExportError, ShapeError
+from tvmgraph.errors import ExportError, GraphError, ShapeError
 from tvmgraph.graph.ir import Graph, Node, Role, Value
 
 OPSET = 20
@@ -140,10 +141,18 @@ class OnnxBuilder:
     Calling any ONNX op_type as a method adds a node; positional arguments are values, NumPy
     arrays (stored as initializers) or ``None`` for an omitted input, keywords are attributes. The
     keyword ``outputs`` asks for several outputs and gives a tuple.
+
+    Args:
+        opset: Version of the standard operators.
+        taken: Names that no new value may have.
+        sizes: What the roots of symbolic sizes are called in the file, where not as in the graph.
     """
 
-    def __init__(self, opset: int = OPSET, taken: Iterable[str] = ()) -> None:
+    def __init__(
+        self, opset: int = OPSET, taken: Iterable[str] = (), sizes: Mapping[str, str] | None = None
+    ) -> None:
         self.opset = opset
+        self._sizes = sizes or {}
         self.nodes: list[onnx.NodeProto] = []
         self.initializers: dict[str, onnx.TensorProto] = {}
         self._taken = set(taken)
@@ -204,6 +213,16 @@ class OnnxBuilder:
             at = np.asarray(axis, np.int64)
             roots[root] = _Size(self, self.add("Gather", [shape, at], 1, {"axis": 0}))
         return size.evaluate(roots).value
+
+    def named(self, size: int | Dim) -> int | str:
+        """Returns how a size stands in the type of a value.
+
+        Args:
+            size: A number, or a symbolic size.
+        """
+        if not isinstance(size, Dim):
+            return size
+        return re.sub(r"[A-Za-z_]\w*", lambda root: self._sizes.get(root[0], root[0]), size.text)
 
     def shape(self, sizes: Sequence[int | Dim]) -> OnnxValue:
         """Returns sizes as a 1-d int64 value.
@@ -366,6 +385,7 @@ def to_onnx(
     parameters: dict[str, np.ndarray] | None = None,
     opset: int = OPSET,
     external: ExternalData | None = None,
+    sizes: Mapping[str, str] | None = None,
 ) -> onnx.ModelProto:
     """Converts a graph.
 
@@ -374,6 +394,7 @@ def to_onnx(
         parameters: Elements of the other parameters by label; they become initializers.
         opset: ONNX operator-set version.
         external: Where weights of more than a page go; the model is checked as a file then.
+        sizes: The user's name of every symbolic size.
 
     Returns:
         A checked model.
@@ -381,7 +402,7 @@ def to_onnx(
     Raises:
         ExportError: naming the user's line of an operator that has no mapping.
     """
-    O = OnnxBuilder(opset, [p.label for p in graph.params])
+    O = OnnxBuilder(opset, [p.label for p in graph.params], sizes)
     values: dict[Value, OnnxValue] = {}
     inputs: list[onnx.ValueInfoProto] = []
     for p in graph.params:
@@ -447,9 +468,9 @@ def _map_node(O: OnnxBuilder, node: Node, values: dict[Value, OnnxValue]) -> Non
             result = O.add(column, args, len(node.outputs), dict(node.attrs))
         else:
             result = column(O, *args, **node.keywords)
-    except (ExportError, ShapeError) as e:
+    except (ExportError, GraphError, ShapeError) as e:
         got = ", ".join(str(v.type) for v in node.inputs)
-        if isinstance(e, ShapeError):
+        if not isinstance(e, ExportError):
             e = ExportError(f"its ONNX form needs known sizes ({e.message})")
         raise e.locate(f"ops.{node.op.name}", got, node.source) from None
     results = result if isinstance(result, (tuple, list)) else (result,)
@@ -478,8 +499,7 @@ def _free(name: str, taken: set[str]) -> str:
 
 
 def _value_info(name: str, t: TensorType, O: OnnxBuilder) -> onnx.ValueInfoProto:
-    dims = [str(d) if isinstance(d, Dim) else d for d in t.shape]
-    return helper.make_tensor_value_info(name, O.dtype(t.dtype), dims)
+    return helper.make_tensor_value_info(name, O.dtype(t.dtype), [O.named(d) for d in t.shape])
 
 
 # ---- older forms of ONNX operators, for opsets below the one the rows are written for ------------

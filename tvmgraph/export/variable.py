@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -102,8 +102,9 @@ def variable_inputs(
 
 
 def variable_program(
-    net: object, args: tuple[object, ...], dynamic: Dynamic | None, training: bool
-) -> tuple[Program, dict[str, str]]:
+    net: object, args: tuple[object, ...], dynamic: Dynamic | None, training: bool,
+    describes: bool = False,
+) -> tuple[Program, dict[str, str]]:  # fmt: skip
     """Captures a network; returns the user's names of its symbolic sizes as well.
 
     Args:
@@ -111,6 +112,7 @@ def variable_program(
         args: Example inputs, as for :func:`variable_inputs`.
         dynamic: See there.
         training: Whether the code runs in training mode.
+        describes: Whether the program is only written down, see :class:`Promotion`.
 
     Raises:
         ExportError: if the code needs the value of a size that shall vary.
@@ -119,9 +121,8 @@ def variable_program(
     if variable is None:
         return capture_program(net, args, training=training), {}
     try:
-        program = capture_program(
-            net, variable.args, training=training, promotion=variable.promotion
-        )
+        promotion = replace(variable.promotion, describes=describes)
+        program = capture_program(net, variable.args, training=training, promotion=promotion)
     except Specialise as e:
         raise _depends(variable, e.roots, f", which is needed at {e.at}") from None
     if program.decided:

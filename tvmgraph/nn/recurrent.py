@@ -14,6 +14,7 @@ from tvmgraph.core.op import F
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.precision import Mixed
 from tvmgraph.core.state import state as thread
+from tvmgraph.core.symbols import described
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import DTypeError, ShapeError
 from tvmgraph.nn._checks import boolean, choice, float_dtype, layers, positive, real, reject
@@ -279,7 +280,7 @@ def _last_valid(y: Tensor, first: Tensor, lengths: Tensor) -> Tensor:
 def _has_sweep(projected: Tensor) -> bool:
     """Whether one operator runs all steps."""
     steps, _, wide = projected.aval.shape
-    known = isinstance(steps, int) and isinstance(wide, int)  # the batch may vary
+    known = isinstance(wide, int) and (isinstance(steps, int) or described())  # the batch may vary
     return known and projected.dtype in (dtypes.float32, dtypes.float64)
 
 

@@ -19,7 +19,7 @@ from tvmgraph.core import rules
 from tvmgraph.core.arguments import is_sequence
 from tvmgraph.core.columns import Builder, Expr
 from tvmgraph.core.op import Sample, sample
-from tvmgraph.core.symbols import scope
+from tvmgraph.core.symbols import described, scope
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import Dim, Shape, TensorType
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, TvmgraphError, user_source
@@ -72,11 +72,11 @@ def out_sizes(spatial: Shape, kernel: Ints, stride: Ints, padding: Pairs, dilati
     Raises:
         ShapeError: if a window is larger than its padded axis, or an axis is symbolic.
     """
-    result: list[int] = []
+    result: list[int | Dim] = []
     for i, (size, k, s, (lo, hi), d) in enumerate(
         zip(spatial, kernel, stride, padding, dilation, strict=True)
     ):
-        if isinstance(size, Dim):
+        if isinstance(size, Dim) and not described():
             if scope() is not None:
                 size.specialise()
             raise ShapeError(f"spatial axis {i} has the symbolic size {size}, but must be static")
@@ -87,7 +87,7 @@ def out_sizes(spatial: Shape, kernel: Ints, stride: Ints, padding: Pairs, dilati
                 fix="use a smaller kernel_size or dilation, or more padding",
             )
         result.append((size + lo + hi - reach) // s + 1)
-    return tuple(result)
+    return tuple(result)  # pyright: ignore[reportReturnType] - they stand for numbers
 
 
 def output_padding(
@@ -158,7 +158,7 @@ def spatial_of(x: Tensor, count: int, op: str) -> Ints:
     """
     sizes = x.aval.shape[-count:]
     require(x.ndim >= count, f"input must have {count} spatial axes", op, input=x)
-    return tuple(int(d) for d in sizes)  # pyright: ignore[reportArgumentType]
+    return tuple(d if described() else int(d) for d in sizes)  # pyright: ignore[reportArgumentType, reportReturnType] - they stand for numbers
 
 
 def pad_array(x: np.ndarray, padding: Pairs, value: object = 0) -> np.ndarray:

@@ -118,7 +118,11 @@ def running(
         after.type = row
         return [after, after]
 
-    first = O.const(np.full(row.static_shape, start), x.type.dtype)
+    one = O.const(start, x.type.dtype)
+    first = (
+        O.const(np.full(row.shape, start), x.type.dtype) if row.is_static
+        else O.Expand(one, O.shape(shape))
+    )  # fmt: skip
     _, rows = O.Scan(
         first, x, body=O.subgraph("running", [row, row], step), num_scan_inputs=1,
         scan_input_axes=[axis], scan_output_axes=[axis], outputs=2,

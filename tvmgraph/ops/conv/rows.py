@@ -14,6 +14,7 @@ from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
 from tvmgraph.core.op import F, Sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.sizes import Dim
+from tvmgraph.core.symbols import described
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Batch, Pattern, Traits
 from tvmgraph.core.types import TensorType, tensor_type
@@ -196,7 +197,8 @@ def _infer_conv_transpose(
             f" in {groups} groups",
             fix="make the input's channels equal to weight.shape[0], a multiple of groups",
         )
-    full = input.with_shape(input.shape[2:]).static_shape
+    spatial = input.with_shape(input.shape[2:])
+    full = spatial.shape if described() else spatial.static_shape
     out = tuple(
         (n - 1) * s - lo - hi + d * (k - 1) + 1 + extra
         for n, s, (lo, hi), d, k, extra in zip(

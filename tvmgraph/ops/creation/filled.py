@@ -492,7 +492,7 @@ def eye(n: int | Tensor, m: int | Tensor | None = None, dtype: DTypeLike | None 
          [ 0.00000000e+00,  1.00000000e+00,  0.00000000e+00]])
     """
     wanted = dtype_or(dtype, dtypes.float32)
-    if has_unknown((n, m)):
+    if has_unknown((n, m)) or isinstance(n, Dim) or isinstance(m, Dim):
         count = sizes((n, n if m is None else m), "eye", "n")
         row, col = (F.arange_values(0, 1, size, dtypes.int64) for size in count)
         return F.cast(F.equal(F.expand_dims(row, 1), col), wanted)

@@ -7,6 +7,7 @@ from typing import Any
 
 from tvmgraph import dtypes
 from tvmgraph.core.op import F
+from tvmgraph.core.sizes import Dim, same_form
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, ShapeError
 from tvmgraph.ops.common.arguments import bad
@@ -62,7 +63,16 @@ def _scaled(sizes: Ints, scale_factor: Any) -> tuple[Ints, tuple[float, ...]]:
             ArgumentError, f"scale_factor must be a positive number or {count} of them", op,
             f"scale_factor={scale_factor!r}",
         )  # fmt: skip
-    return tuple(math.floor(n * f) for n, f in zip(sizes, factors)), factors
+    return tuple(map(_times, sizes, factors)), factors
+
+
+def _times(size: int, factor: float) -> int:
+    """Returns how many elements an axis has that is scaled."""
+    if isinstance(size, Dim) and factor.is_integer():
+        return size * int(factor)
+    if isinstance(size, Dim) and (1 / factor).is_integer():
+        return size // int(1 / factor)
+    return math.floor(size * factor)
 
 
 def interpolate(
@@ -151,8 +161,9 @@ def resize(
         steps: Old points per new one of every axis; 0 for the ratio of the sizes.
     """
     first = x.ndim - len(old)
-    for i in axis_order(old, new):
-        if new[i] == old[i] and steps[i] in (0.0, 1.0):
+    symbolic = any(isinstance(n, Dim) for n in (*old, *new))
+    for i in range(len(old)) if symbolic else axis_order(old, new):
+        if same_form(old[i : i + 1], new[i : i + 1]) and steps[i] in (0.0, 1.0):
             continue
         x = F.resample(x, axis=first + i, size=new[i], mode=mode, align_corners=align,
                        scale=steps[i], transposed=False)  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
@@ -14,16 +14,27 @@ from tvmgraph.core import rules
 from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
 from tvmgraph.core.op import F, Sample, sample
 from tvmgraph.core.primitive import primitive
+from tvmgraph.core.symbols import described
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Layout, along_axis
-from tvmgraph.core.types import TensorType
-from tvmgraph.errors import ArgumentError, ShapeError
+from tvmgraph.core.types import Dim, TensorType
+from tvmgraph.errors import ArgumentError, ExportError, ShapeError
 from tvmgraph.ops.common.rows import wide_dtype, widen
 from tvmgraph.ops.common.window import UNROLL, Point
 
 __all__ = ["resample"]
 
 Table = tuple[np.ndarray, np.ndarray]  # positions and weights, [points, taps]
+
+
+class _Map(TypedDict):
+    """Attributes that say how positions and weights follow from the sizes."""
+
+    mode: str
+    align_corners: bool
+    scale: float
+    transposed: bool
+
 
 _CUBIC = ("cubic", "cubic_exact", "cubic_asymmetric", "keys")
 
@@ -167,7 +178,8 @@ def _infer_resample(
     axis = rules.normalize_axis(axis, x.ndim)
     if mode not in _MODES:
         raise ArgumentError(f"mode must be one of {', '.join(_MODES)}, not {mode!r}")
-    length = x.with_shape(x.shape[axis : axis + 1]).static_shape[0]
+    resized = x.with_shape(x.shape[axis : axis + 1])
+    length = resized.shape[0] if described() else resized.static_shape[0]
     if size < 1 or length < 1:
         raise ShapeError(f"an axis of size {length} cannot be resampled to {size}")
     return x.with_shape((*x.shape[:axis], size, *x.shape[axis + 1 :]))
@@ -232,11 +244,15 @@ def _lower_resample(R: Builder, x: Expr, *, axis: int, size: int, **table: Any) 
                      primfunc_name_hint="resample")  # fmt: skip
 
 
-def _onnx_resample(O: OnnxOps, x: OnnxNamed, *, axis: int, size: int, **table: object) -> OnnxNamed:
+def _onnx_resample(
+    O: OnnxOps, x: OnnxNamed, *, axis: int, size: int | Dim, **table: Unpack[_Map]
+) -> OnnxNamed:
     t = x.type
-    index, weight = _table(size, int(t.shape[axis]), **table)
     wide = wide_dtype(t.dtype)
     x = O.Cast(x, to=O.dtype(wide))
+    if isinstance(size, Dim) or isinstance(t.shape[axis], Dim):
+        return O.Cast(_onnx_resize(O, x, axis, size, **table), to=O.dtype(t.dtype))
+    index, weight = _table(size, int(t.shape[axis]), **table)
     if index.shape[1] > 8:  # many taps: the whole matrix is smaller than as many gathers
         matrix = _matrix(index, weight, int(t.shape[axis])).T
         perm = [i for i in range(t.ndim) if i != axis] + [axis]
@@ -252,6 +268,34 @@ def _onnx_resample(O: OnnxOps, x: OnnxNamed, *, axis: int, size: int, **table: o
             part = O.Mul(part, weight[:, k].reshape(shape).astype(wide.numpy))
         y = part if y is None else O.Add(y, part)
     return O.Cast(y, to=O.dtype(t.dtype))
+
+
+#: ONNX's attributes of a mode.
+_RESIZE: dict[str, dict[str, object]] = {
+    "nearest": {"mode": "nearest", "coordinate": "asymmetric", "nearest_mode": "floor"},
+    "nearest_exact": {"mode": "nearest", "nearest_mode": "round_prefer_ceil"},
+    "linear": {"mode": "linear"},
+    "cubic": {"mode": "cubic", "cubic_coeff_a": -0.75},
+    "cubic_exact": {"mode": "cubic", "cubic_coeff_a": -0.75},
+    "cubic_asymmetric": {"mode": "cubic", "cubic_coeff_a": -0.75, "coordinate": "asymmetric"},
+    "keys": {"mode": "cubic", "cubic_coeff_a": -0.5, "exclude_outside": 1},
+}
+
+
+def _onnx_resize(
+    O: OnnxOps, x: OnnxNamed, axis: int, size: int | Dim, mode: str, align_corners: bool,
+    scale: float, transposed: bool,
+) -> OnnxNamed:  # fmt: skip
+    """ONNX's own operator, for axes whose sizes are not known."""
+    if transposed or mode not in _RESIZE:
+        raise ExportError(f"mode {mode!r} needs axes of known sizes")
+    attrs = dict(_RESIZE[mode])
+    how = attrs.pop("coordinate", "half_pixel")
+    scales = np.array([1 / scale], np.float32) if scale else None
+    return O.Resize(
+        x, None, scales, None if scale else O.shape([size]), axes=[axis],
+        coordinate_transformation_mode="align_corners" if align_corners else how, **attrs,
+    )  # fmt: skip
 
 
 def _vjp_resample(

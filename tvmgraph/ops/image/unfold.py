@@ -97,14 +97,17 @@ def _eye(channels: int, kernel: Ints, dtype: np.dtype) -> np.ndarray:
 def _onnx_columns(O: OnnxOps, x: OnnxNamed, **attrs: Unpack[Sliding]) -> OnnxNamed:
     kernel, stride, padding, dilation = in_order(attrs)
     t = x.type
-    channels = int(t.shape[1])
-    out = out_sizes(t.shape[2:], kernel, stride, padding, dilation)
+    channels, spatial = int(t.shape[1]), t.with_shape(t.shape[2:])
     y = O.Conv(
         x, _eye(channels, kernel, t.dtype.numpy), strides=list(stride), pads=flat_padding(padding),
         dilations=list(dilation), group=channels,
     )  # fmt: skip
+    # not -1 where the number of windows is known: it may be 0
+    windows = -1
+    if spatial.is_static:
+        windows = prod(out_sizes(spatial.shape, kernel, stride, padding, dilation))
     shape = O.Concat(
-        O.Shape(x, start=0, end=1), np.array([channels * prod(kernel), prod(out)]), axis=0
+        O.Shape(x, start=0, end=1), np.array([channels * prod(kernel), windows]), axis=0
     )
     return O.Reshape(y, shape, allowzero=1)
 

@@ -426,7 +426,7 @@ def _onnx_index_update(O: OnnxOps, *xs: OnnxNamed, axes: tuple[int, ...], mode: 
     region = gathered_shape(x.type.shape, batch, axes)
     to_front, batch_first = _leading(x.type, axes, len(batch))
     if value.type.shape != region:
-        value = O.Expand(value, np.array(region, np.int64))
+        value = O.Expand(value, O.shape(region))
     dtype, low = x.type.dtype, x.type.dtype in LOW_PRECISION
     if low:
         x, value = (O.Cast(v, to=O.dtype(dtypes.float32)) for v in (x, value))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 
 from tvmgraph.core.arguments import PerAxis, is_sequence
+from tvmgraph.core.symbols import narrowing
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import (
     ArgumentError,
@@ -174,9 +175,11 @@ def narrow(input: Tensor, axis: int, start: int, length: int) -> Tensor:
          [5, 6]])
     """
     axis = resolve_axis("narrow", input, axis)
-    size = input.aval.static_shape[axis] if input.ndim else 0
+    size = input.aval.shape[axis] if input.ndim else 0
     first = start + size if start < 0 else start
-    if not (first >= 0 and length >= 0 and first + length <= size):
+    with narrowing():
+        fits = first >= 0 and length >= 0 and first + length <= size
+    if not fits:
         raise bad(either(OutOfRangeError, ValueError),
                   f"{length} elements from {start} on exceed {size}", "narrow",
                   f"input={input.aval}, axis={axis}, start={start}, length={length}")  # fmt: skip

@@ -18,6 +18,7 @@ from tvmgraph.core.fusible import fusible
 from tvmgraph.core.op import F, sample
 from tvmgraph.core.precision import precise
 from tvmgraph.core.primitive import primitive
+from tvmgraph.core.symbols import described
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Layout, Pattern, Traits, equation, letters
 from tvmgraph.core.types import Shape, TensorType
@@ -39,7 +40,8 @@ def _infer_rows(
     rules.require_same_dtype(x, *rest)
     if not 1 <= count <= x.ndim:
         raise ShapeError(f"{count} axes cannot be normalized of a tensor with {x.ndim} axes")
-    x.with_shape(x.shape[x.ndim - count :]).static_shape  # noqa: B018  (raises when symbolic)
+    if not described():
+        x.with_shape(x.shape[x.ndim - count :]).static_shape  # noqa: B018  (raises when symbolic)
     if any(t.shape != x.shape for t in rest):
         raise ShapeError("all operands must have the same shape")
     return x
@@ -119,7 +121,12 @@ def _lower_rows(R: Builder, x: Expr, *, count: int, eps: float, center: bool) ->
 def _onnx_rows(O: OnnxOps, x: OnnxNamed, *, count: int, eps: float, center: bool) -> OnnxNamed:
     t = x.type
     if center and t.dtype is not dtypes.float16:
-        scale = np.ones(t.shape[t.ndim - count :], t.dtype.numpy)
+        normalized = t.with_shape(t.shape[t.ndim - count :])
+        one = np.ones((), t.dtype.numpy)
+        scale = (
+            np.full(normalized.shape, one) if normalized.is_static
+            else O.Expand(one, O.shape(normalized.shape))
+        )  # fmt: skip
         return O.LayerNormalization(x, scale, axis=-count, epsilon=eps)
     wide = wide_dtype(t.dtype)
     x = O.Cast(x, to=O.dtype(wide))

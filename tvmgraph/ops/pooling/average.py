@@ -147,9 +147,10 @@ def _lower_avg_pool(R: Builder, x: Expr, **attrs: Unpack[_Window]) -> Expr:
 def _onnx_avg_pool(O: OnnxOps, x: OnnxNamed, **attrs: Unpack[_Window]) -> OnnxNamed:
     """An average over all taps, scaled where the window divides by another number."""
     kernel, stride, padding = attrs["kernel"], attrs["stride"], attrs["padding"]
+    inside = not attrs["divisor"] and not any(map(any, attrs["counted"]))
     y = O.AveragePool(x, kernel_shape=list(kernel), strides=list(stride),
-                      pads=flat_padding(padding), count_include_pad=1)  # fmt: skip
-    if not attrs["divisor"] and padding == attrs["counted"]:
+                      pads=flat_padding(padding), count_include_pad=int(not inside))  # fmt: skip
+    if inside or (not attrs["divisor"] and padding == attrs["counted"]):
         return y
     spatial = tuple(int(v) for v in x.type.shape[2:])
     out = out_sizes(spatial, kernel, stride, padding, (1,) * len(kernel))

@@ -272,7 +272,7 @@ def _lower_index(R: Builder, x: Expr, **attrs: Unpack[Sliding]) -> Expr:
 def _onnx_index(O: OnnxOps, x: OnnxNamed, **attrs: Unpack[Sliding]) -> OnnxNamed:
     _, index = _onnx_node(O, x, 2, **attrs)
     # ONNX counts through the whole tensor
-    return O.Mod(index, np.array(prod(int(d) for d in x.type.shape[2:]), np.int64))
+    return O.Mod(index, O.size(prod(x.type.shape[2:])))
 
 
 @primitive(

@@ -15,7 +15,7 @@ from tvmgraph.core.op import F, Reason, Sample, sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Pattern, Traits, equation
-from tvmgraph.core.types import TensorType
+from tvmgraph.core.types import Dim, TensorType
 from tvmgraph.errors import ArgumentError, ShapeError
 
 __all__ = ["recurrent_gradient", "recurrent_sweep"]
@@ -197,18 +197,50 @@ def _onnx(
     transposed = O.Reshape(O.Transpose(panels, perm=[1, 2, 0, 3]), O.const([units, gates, -1]))
     plain = O.Slice(transposed, O.const([0]), O.const([units]), O.const([2]))
     weight = O.Reshape(plain, O.const([units, wide]))
+
+    def step(x: OnnxNamed, state: Sequence[object]) -> tuple[Sequence[OnnxNamed], list[OnnxNamed]]:
+        parts = _onnx_gates(O, mode, units, x, O.Add(O.MatMul(state[0], weight), bias))
+        return parts, _onnx_step(O, mode, parts, state)
+
+    if isinstance(steps, Dim):
+        return _onnx_scan(O, step, x, state, reverse, keep_gates)
     outputs: list[object] = [None] * steps
     kept: list[object] = [None] * steps
     for t in reversed(range(steps)) if reverse else range(steps):
         projected = O.Gather(x, O.const(t), axis=0)
-        hidden = O.Add(O.MatMul(state[0], weight), bias)
-        parts = _onnx_gates(O, mode, units, projected, hidden)
-        state = _onnx_step(O, mode, parts, state)
+        parts, state = step(projected, state)
         outputs[t] = O.Unsqueeze(state[0], O.const([0]))
         if keep_gates:
             kept[t] = O.Unsqueeze(O.Concat(*parts, axis=-1), O.const([0]))
     more = [O.Concat(*kept, axis=0)] if keep_gates else []
     return (O.Concat(*outputs, axis=0), *state[:states], *more)
+
+
+def _onnx_scan(
+    O: OnnxOps, step: Callable[..., Any], x: OnnxNamed, state: Sequence[OnnxNamed], reverse: bool,
+    keep_gates: bool,
+) -> tuple[OnnxNamed, ...]:  # fmt: skip
+    """Steps whose number is not known: ONNX's loop over them."""
+    kinds = [s.type for s in state]
+
+    def body(*given: OnnxNamed) -> list[OnnxNamed]:
+        *before, now = given
+        parts, after = step(now, before)
+        kept = [O.Concat(*parts, axis=-1)] if keep_gates else []
+        types = [*kinds, kinds[0], now.type]
+        made = [*after, O.Identity(after[0]), *kept]
+        for v, t in zip(made, types):
+            v.type = t
+        return made
+
+    inner = O.subgraph("step", [*kinds, x.type.with_shape(x.type.shape[1:])], body)
+    count, back = len(kinds) + 1 + keep_gates, [int(reverse)]
+    found = O.Scan(
+        *state, x, body=inner, num_scan_inputs=1, outputs=count, scan_input_directions=back,
+        scan_output_directions=back * (1 + keep_gates),
+    )  # fmt: skip
+    last, (y, *gates) = found[: len(kinds)], found[len(kinds) :]
+    return (y, *last, *gates)
 
 
 def _onnx_gates(

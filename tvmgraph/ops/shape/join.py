@@ -319,8 +319,8 @@ def _onnx_split(
     if not indices:
         return (O.Identity(x),)
     edges = (0, *indices, x.type.shape[axis])
-    sizes = np.array([b - a for a, b in itertools.pairwise(edges)], np.int64)
-    return O.Split(x, sizes, axis=axis, outputs=len(sizes))
+    sizes = [b - a for a, b in itertools.pairwise(edges)]
+    return O.Split(x, O.shape(sizes), axis=axis, outputs=len(sizes))
 
 
 def _split_factors(types: Sequence[TensorType], attrs: Attrs) -> str:
@@ -431,6 +431,9 @@ def chunk(input: Tensor, chunks: int, axis: int = 0) -> tuple[Tensor, ...]:
     require(count > 0, "chunks must be positive", "chunk", ArgumentError, input=input,
             chunks=chunks)  # fmt: skip
     step = max(-(-size // count), 1)
+    if isinstance(size, Dim):
+        edges = (step * i for i in range(1, countable(count, "chunk", "chunks")))
+        return split_at(input, tuple(e for e in edges if e < size), axis)
     return split_at(input, tuple(range(step, size, step)), axis)
 
 

@@ -16,7 +16,7 @@ from tvmgraph.core.op import F, sample
 from tvmgraph.core.primitive import primitive, without_warnings
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Layout, Pattern, Traits, equation, letters
-from tvmgraph.core.types import Shape, TensorType
+from tvmgraph.core.types import Dim, Shape, TensorType
 from tvmgraph.errors import ArgumentError, ShapeError
 from tvmgraph.ops.common.arguments import as_int, bad, describe, int_tuple, require
 
@@ -223,9 +223,26 @@ def _onnx_index(O: OnnxOps, x: OnnxNamed, *, pads: Pads, mode: str) -> OnnxNamed
     y = O.Identity(x)
     for axis, (l, r) in enumerate(pads):
         if l or r:
-            size = x.type.static_shape[axis]
-            y = O.Gather(y, np.pad(np.arange(size), (l, r), mode=_NUMPY_MODES[mode]), axis=axis)  # pyright: ignore
+            size = x.type.shape[axis]
+            index = (
+                _onnx_source(O, size, l, r, mode) if isinstance(size, Dim)
+                else np.pad(np.arange(size), (l, r), mode=_NUMPY_MODES[mode])  # pyright: ignore
+            )  # fmt: skip
+            y = O.Gather(y, index, axis=axis)
     return y
+
+
+def _onnx_source(O: OnnxOps, size: Dim, before: int, after: int, mode: str) -> OnnxNamed:
+    """The indices that elements of an axis of variable size come from."""
+    i = O.Range(*(O.size(d) for d in (-before, size + after, 1)))
+    if mode == "replicate":
+        return O.Clip(i, O.size(0), O.size(size - 1))
+    if mode == "circular":
+        return O.Mod(i, O.size(size))
+    shift = 1 if mode == "symmetric" else 0
+    i = O.Where(O.Less(i, O.size(0)), O.Sub(O.size(-shift), i), i)
+    turned = O.Sub(O.size(2 * size - 2 + shift), i)
+    return O.Where(O.GreaterOrEqual(i, O.size(size)), turned, i)
 
 
 @primitive(

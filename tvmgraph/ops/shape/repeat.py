@@ -168,13 +168,10 @@ def _repeat(x: Tensor, count: int, axis: int | None, op: str) -> Tensor:
                   describe(x=x, axis=axis))  # fmt: skip
     axis %= x.ndim
     shape = x.aval.shape
-    size = shape[axis]
-    if isinstance(size, Dim):
-        raise bad(ShapeError, f"axis {axis} is symbolic", op, describe(x=x))
     wide = F.broadcast_to(
         F.expand_dims(x, axis + 1), (*shape[: axis + 1], count, *shape[axis + 1 :])
     )
-    return F.reshape(wide, (*shape[:axis], size * count, *shape[axis + 1 :]))
+    return F.reshape(wide, (*shape[:axis], shape[axis] * count, *shape[axis + 1 :]))
 
 
 def repeat_interleave(input: Tensor, repeats: object, axis: int | None = None) -> Tensor:
@@ -492,7 +489,11 @@ def _onnx_roll(
     y = O.Identity(x)
     for s, d in zip(shifts, dims):
         size = x.type.shape[d]
-        index = (np.arange(size) - s) % max(size, 1)
+        if isinstance(size, Dim):
+            places = O.Range(np.asarray(0, np.int64), O.size(size), np.asarray(1, np.int64))
+            index = O.Mod(O.Sub(places, np.asarray(s, np.int64)), O.size(size))
+        else:
+            index = (np.arange(size) - s) % max(size, 1)
         y = O.Gather(y, index, axis=d)
     return y
 

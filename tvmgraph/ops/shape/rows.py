@@ -91,8 +91,10 @@ def _lower_reshape(R: Builder, x: Expr, *, shape: Shape) -> Expr:
 
 
 def _onnx_reshape(O: OnnxOps, x: OnnxNamed, *, shape: Shape) -> OnnxNamed:
-    sizes = np.array([-1 if isinstance(d, Dim) else d for d in shape], np.int64)
-    return O.Reshape(x, sizes, allowzero=None if -1 in sizes else 1)
+    sizes = [-1 if isinstance(d, Dim) else d for d in shape]
+    if sizes.count(-1) > 1:
+        return O.Reshape(x, O.shape(resolve_shape(x.type.shape, shape)), allowzero=1)
+    return O.Reshape(x, np.array(sizes, np.int64), allowzero=None if -1 in sizes else 1)
 
 
 def _reshape_factors(types: Sequence[TensorType], attrs: Attrs) -> str:

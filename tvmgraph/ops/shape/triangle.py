@@ -50,6 +50,10 @@ def _onnx_triangle(upper: int) -> Callable[..., OnnxNamed]:
         if d in (dtypes.bool_, dtypes.float32, dtypes.float64, dtypes.int64):
             return O.Trilu(x, np.array(diagonal), upper=upper)
         # ONNX Runtime has Trilu for few dtypes only
+        if not x.type.with_shape(x.type.shape[-2:]).is_static:
+            wide = dtypes.float32 if d.is_float else dtypes.int64
+            kept = O.Trilu(O.Cast(x, to=O.dtype(wide)), np.array(diagonal), upper=upper)
+            return O.Cast(kept, to=O.dtype(d))
         rows, cols = x.type.static_shape[-2:]
         mask = (np.triu if upper else np.tril)(np.ones((rows, cols), bool), diagonal)
         return O.Where(O.const(mask), x, O.const(0, d))

@@ -546,7 +546,7 @@ def _infer(x: TensorType, *, k: int, axis: int, descending: bool) -> TensorType:
     rules.require_ndim(x, range(1, 65))
     axis = rules.normalize_axis(axis, x.ndim)
     size = x.shape[axis]
-    if not 1 <= k <= min(MOST, size):  # pyright: ignore[reportArgumentType]
+    if not (1 <= k <= MOST and k <= size):
         raise ArgumentError(f"k must lie in [1, {min(MOST, size)}]", got=f"k={k}")  # pyright: ignore[reportArgumentType]
     return x.with_shape((*x.shape[:axis], k, *x.shape[axis + 1 :])).with_dtype(dtypes.int32)
 
