@@ -216,8 +216,12 @@ def _onnx(
     return (O.Concat(*outputs, axis=0), *state[:states], *more)
 
 
+#: From the inputs of a step and the state to the gates and the next state.
+_OnnxStep = Callable[[OnnxNamed, Sequence[object]], tuple[Sequence[OnnxNamed], Sequence[OnnxNamed]]]
+
+
 def _onnx_scan(
-    O: OnnxOps, step: Callable[..., Any], x: OnnxNamed, state: Sequence[OnnxNamed], reverse: bool,
+    O: OnnxOps, step: _OnnxStep, x: OnnxNamed, state: Sequence[OnnxNamed], reverse: bool,
     keep_gates: bool,
 ) -> tuple[OnnxNamed, ...]:  # fmt: skip
     """Steps whose number is not known: ONNX's loop over them."""
@@ -227,7 +231,8 @@ def _onnx_scan(
         *before, now = given
         parts, after = step(now, before)
         kept = [O.Concat(*parts, axis=-1)] if keep_gates else []
-        types = [*kinds, kinds[0], now.type]
+        rows, units = kinds[0].shape
+        types = [*kinds, kinds[0], kinds[0].with_shape((rows, len(parts) * units))]
         made = [*after, O.Identity(after[0]), *kept]
         for v, t in zip(made, types):
             v.type = t
