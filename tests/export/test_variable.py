@@ -142,6 +142,24 @@ def test_slices_are_right_or_refused(tmp_path: Path, name: str, file_format: str
             np.testing.assert_array_equal(np.asarray(loaded(x)), code(x).asnumpy())
 
 
+@pytest.mark.parametrize("file_format", ["TVM", "GRAPH"])
+def test_a_table_ends_the_sizes(tmp_path: Path, file_format: str) -> None:
+    """As positions of words are embedded: no more rows than the table has."""
+    table = Tensor(normal(50, 2))
+
+    def code(x: Tensor) -> Tensor:
+        return x + table[: x.shape[0]]
+
+    spec = Tensor(shape=["n", 2], dtype=ms.float32)
+    path = ms.export(code, spec, file_name=tmp_path / "f", file_format=file_format)
+    loaded: Any = ms.load(path)
+    for n in (1, 2, 37, 50):
+        x = Tensor(normal(n, 2))
+        np.testing.assert_array_equal(np.asarray(loaded(x)), code(x).asnumpy())
+    with pytest.raises(ValueError, match="n must be at most 50"):
+        loaded(Tensor(normal(51, 2)))
+
+
 def test_sizes_begin_at_one(tmp_path: Path) -> None:
     spec = Tensor(shape=["n", 2], dtype=ms.float32)
     module = load(ms.export(nn.Dense(2, 3), spec, file_name=tmp_path / "f", file_format="TVM"))

@@ -351,11 +351,14 @@ def bounds(size: Dim) -> tuple[int | None, int | None]:
 def _bounds_by_terms(size: Dim) -> tuple[int | None, int | None]:
     low: int | None = 0
     high: int | None = 0
-    for product, c in size.terms.items():
-        least = math.prod(_least(a) for a in product) * c
-        low = None if low is None or (c < 0 and product) else low + least
-        high = None if high is None or (c > 0 and product) else high + least
     here = scope()
+    most = {} if here is None else here.most
+    for product, c in size.terms.items():
+        near = math.prod(_least(a) for a in product) * c
+        far = math.prod(most[a] for a in product) * c if most.keys() >= set(product) else None
+        least, greatest = (near, far) if c > 0 else (far, near)
+        low = None if low is None or least is None else low + least
+        high = None if high is None or greatest is None else high + greatest
     for s in here.sizes if here is not None else ():
         if not isinstance(s, Dim):
             continue

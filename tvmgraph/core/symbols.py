@@ -73,9 +73,10 @@ class SymbolScope:
         sizes: Expressions that are sizes of tensors, so that they are not negative.
         ships: Whether the graph is for a file, which refuses sizes that it does not fit.
         narrows: Whether what is decided there may hold from a size on, in a file.
+        ends: Whether it may hold up to a size only, where a table of so many elements ends.
         describes: Whether the graph is only written down and not compiled here; it narrows, too.
         least: From which size on a file takes an axis, by root, if not from 1 on.
-        most: Up to which size one that is only written down takes it, by root, if there is an end.
+        most: Up to which size it takes it, by root, if there is an end.
     """
 
     values: Mapping[str, object]
@@ -89,6 +90,7 @@ class SymbolScope:
     sizes: tuple[object, ...] = ()
     ships: bool = False
     narrows: bool = False
+    ends: bool = False
     describes: bool = False
     least: dict[str, int] = field(default_factory=dict)
     most: dict[str, int] = field(default_factory=dict)
@@ -102,9 +104,9 @@ class SymbolScope:
             equal: Whether it is the other one at one size only.
         """
         if self.values[root] < least:  # pyright: ignore[reportOperatorIssue] - a size
-            if self.describes and not equal:
+            if self.ends and not equal:
                 self.most[root] = min(least - 1, self.most.get(root, least))
-            return self.describes and not equal
+            return self.ends and not equal
         if self.describes and self.inferring:  # whoever runs the operator refuses smaller ones
             self.assumed[root] = max(least, self.assumed.get(root, 1))
         else:
@@ -209,10 +211,16 @@ def assuming(least: Mapping[str, int]) -> AbstractContextManager[None]:
     return meanwhile(here, assumed={**here.assumed, **least})
 
 
-def narrowing() -> AbstractContextManager[None]:
-    """While a graph for a file may be one of sizes from some size on, as a slice within an axis."""
+def narrowing(ends: bool = False) -> AbstractContextManager[None]:
+    """While a graph for a file may be one of sizes from some size on, as a slice within an axis.
+
+    Args:
+        ends: Whether it may be one of sizes up to some size, too, as a slice of a table.
+    """
     here = scope()
-    return nullcontext() if here is None or not here.ships else meanwhile(here, narrows=True)
+    if here is None or not here.ships:
+        return nullcontext()
+    return meanwhile(here, narrows=True, ends=ends)
 
 
 def being_sizes(*sizes: object) -> AbstractContextManager[None]:

@@ -43,6 +43,19 @@ class Program:
     least: Mapping[str, int] = field(default_factory=dict)
     most: Mapping[str, int] = field(default_factory=dict)
 
+    def limits(self, names: Mapping[str, str]) -> dict[str, dict[str, int]]:
+        """Returns ``least`` and ``most`` by the user's names, where there are any.
+
+        Args:
+            names: The user's name of every symbol.
+        """
+        both = {"least": self.least, "most": self.most}
+        return {
+            key: {names[root]: n for root, n in given.items()}
+            for key, given in both.items()
+            if given
+        }
+
     def without_state(self) -> Program:
         """Returns the program for ONNX, whose files keep nothing from one call to the next."""
         g = self.graph

@@ -56,14 +56,12 @@ def save_graph(
     if not isinstance(program, Program):
         program, names = variable_program(net, given_inputs(net, args), None, training)
     graph = program.graph
-    least = {names[s]: n for s, n in program.least.items()}
+    limits = program.limits(names)
     if names:
         graph = with_sizes(graph, {symbol: Dim(name) for symbol, name in names.items()})
     graph, constants = _without_constants(graph)
     members = (
-        json.dumps(
-            {"format": FORMAT, "version": VERSION} | ({"least": least} if least else {})
-        ).encode(),
+        json.dumps({"format": FORMAT, "version": VERSION} | limits).encode(),
         graph.text(full=True).encode(),
         to_bytes({**program.parameters, **constants}),
     )
@@ -95,14 +93,14 @@ def load_graph(path: str | os.PathLike[str]) -> GraphCell:
         LoadError: if the file is damaged, or written by a newer version.
     """
     try:
-        graph, arrays, least = _read(Path(path))
+        graph, arrays, limits = _read(Path(path))
         check(graph)
         for p in graph.parameters:
             array = arrays[p.label]
             if array.shape != p.value.type.shape or array.dtype != p.value.type.dtype.numpy:
                 raise LoadError(f"the weight {p.label} does not fit the graph")
         weights = {p.label: Tensor(arrays[p.label]) for p in graph.parameters}
-        return GraphCell(graph, weights, least)
+        return GraphCell(graph, weights, *limits)
     except TvmgraphError as e:
         raise LoadError(e.message, op="load_graph", got=str(path), fix=e.fix) from e
     except Exception as e:  # zipfile, the parser of Python literals and NumPy raise many kinds
@@ -110,7 +108,7 @@ def load_graph(path: str | os.PathLike[str]) -> GraphCell:
         raise LoadError(why, op="load_graph", got=str(path), fix="save the graph again") from e
 
 
-def _read(path: Path) -> tuple[Graph, dict[str, np.ndarray], dict[str, int]]:
+def _read(path: Path) -> tuple[Graph, dict[str, np.ndarray], list[dict[str, int]]]:
     if not path.is_file():
         raise LoadError("there is no such file", fix="check the path")
     with zipfile.ZipFile(path) as archive:
@@ -129,9 +127,12 @@ def _read(path: Path) -> tuple[Graph, dict[str, np.ndarray], dict[str, int]]:
     constants = [p for p in graph.params if p.label.startswith(_CONSTANT)]
     consts = {**graph.consts, **{p.value: arrays[p.label] for p in constants}}
     params = tuple(p for p in graph.params if not p.label.startswith(_CONSTANT))
-    least = {str(name): int(size) for name, size in facts.get("least", {}).items()}
+    limits = [
+        {str(name): int(size) for name, size in facts.get(key, {}).items()}
+        for key in ("least", "most")
+    ]
     return (
         Graph(graph.name, params, consts, graph.nodes, graph.outputs, graph.writes),
         arrays,
-        least,
+        limits,
     )

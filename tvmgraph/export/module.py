@@ -79,7 +79,7 @@ def save_module(
         program = net
     else:
         program, names = variable_program(net, given_inputs(net, args), dynamic, training)
-    least = {names[s]: n for s, n in program.least.items()}
+    limits = program.limits(names)
     options = _replayed(options, program.graph, config)
     program = prepare(program, options)
     program = freeze(program) if frozen else program
@@ -94,7 +94,7 @@ def save_module(
     if program.parameters:
         members[archive.PARAMETERS] = to_bytes(program.parameters)
     manifest = _manifest(program, library, options, names)
-    manifest = replace(manifest, options=manifest.options | ({"least": least} if least else {}))
+    manifest = replace(manifest, options=manifest.options | limits)
     archive.write(path, manifest, members, sign)
     return manifest
 

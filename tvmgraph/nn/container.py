@@ -409,14 +409,15 @@ class GraphCell(Cell):
             call updates those that the graph writes. Or the Cell that ``ms.load`` returns.
         params_init: Values by label; for a Cell, new values of some of its parameters.
         least: The smallest sizes of axes that the graph takes, by name, where that is not 1.
+        most: The largest ones, by name, where there are any.
     """
 
     def __init__(
         self, graph: Any, params_init: Mapping[str, object] | None = None,
-        least: Mapping[str, int] | None = None,
+        least: Mapping[str, int] | None = None, most: Mapping[str, int] | None = None,
     ) -> None:  # fmt: skip
         super().__init__(auto_prefix=False)
-        self.graph, self.least = graph, dict(least or {})
+        self.graph, self.least, self.most = graph, dict(least or {}), dict(most or {})
         values = params_init or {}
         if isinstance(graph, Cell):
             for name, p in graph.parameters_and_names():
@@ -449,11 +450,14 @@ class GraphCell(Cell):
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def __require_sizes(self, inputs: Sequence[Tensor]) -> None:
-        """Raises ShapeError if a size is smaller than the graph takes."""
-        for value, param in zip(inputs, self.graph.inputs if self.least else ()):
+        """Raises ShapeError if the graph does not take a size."""
+        limited = self.least or self.most
+        for value, param in zip(inputs, self.graph.inputs if limited else ()):
             for size, d in zip(value.shape, param.value.type.shape):
-                least = self.least.get(d.text, 0) if isinstance(d, Dim) else 0
-                if size < least:
-                    reject(ShapeError, self.graph.name, f"{d} must be at least {least}: the code "
-                           "decides by smaller sizes, or slices beyond them",
+                name = d.text if isinstance(d, Dim) else ""
+                least, most = self.least.get(name, 0), self.most.get(name, size)
+                if not least <= size <= most:
+                    bound = f"least {least}" if size < least else f"most {most}"
+                    reject(ShapeError, self.graph.name, f"{d} must be at {bound}: the code decides "
+                           "by the size, or slices beyond it",
                            f"{d}={size}", "export the network for this size")  # fmt: skip

@@ -111,6 +111,24 @@ class Manifest:
         """The smallest size of an axis that the code takes, by name, where that is not 1."""
         return self.options.get("least", {})
 
+    @property
+    def most(self) -> dict[str, int]:
+        """The largest size of an axis that the code takes, by name, where there is one."""
+        return self.options.get("most", {})
+
+    def beyond(self, sizes: Mapping[str, int]) -> str:
+        """Returns what a size breaks, as ``"n must be at least 2, not 1"``, or nothing.
+
+        Args:
+            sizes: Sizes of axes by name.
+        """
+        for name, size in sizes.items():
+            if size < self.least.get(name, size):
+                return f"{name} must be at least {self.least[name]}, not {size}"
+            if size > self.most.get(name, size):
+                return f"{name} must be at most {self.most[name]}, not {size}"
+        return ""
+
 
 def write(
     path: Path, manifest: Manifest, members: Mapping[str, bytes], sign: Key | None = None
@@ -307,8 +325,9 @@ def _checked(facts: dict[str, Any]) -> Manifest:
         _typed(facts["target"][key], str)
     for feature in _typed(facts["target"]["features"], list):
         _typed(feature, str)
-    for least in _typed(facts["options"].get("least", {}), dict).values():
-        _natural(least)
+    for key in ("least", "most"):
+        for size in _typed(facts["options"].get(key, {}), dict).values():
+            _natural(size)
     for described in facts["files"].values():
         _natural(_typed(described, dict)["size"])
         _typed(described["digest"], str)

@@ -259,11 +259,10 @@ class Module:
                    f"the inputs are {', '.join(f'{e.name}: {e}' for e in entries)}")  # fmt: skip
         sizes: dict[str, int] = {}
         found = [self._checked(self._as_array(given[e.name]), e, sizes) for e in entries]
-        for name, least in self.manifest.least.items():
-            if sizes.get(name, least) < least:
-                reject(ShapeError, self.manifest.name, f"{name} must be at least {least}: the "
-                       "code decides by smaller sizes, or slices beyond them",
-                       f"{name}={sizes[name]}", "export the network for this size")  # fmt: skip
+        beyond = self.manifest.beyond(sizes)
+        if beyond:
+            reject(ShapeError, self.manifest.name, f"{beyond}: the code decides by the size, or "
+                   "slices beyond it", fix="export the network for this size")  # fmt: skip
         return found
 
     def _as_array(self, value: object) -> object:

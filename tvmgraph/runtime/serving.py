@@ -92,9 +92,9 @@ def read_request(body: bytes, length: str | None, module: Module) -> tuple[dict[
     missing = [f"{n!r} ({_type(e)})" for n, e in entries.items() if n not in arrays]
     if missing:
         raise BadRequest(f"input {', '.join(missing)} is missing")
-    for name, least in module.manifest.least.items():
-        if sizes.get(name, least) < least:
-            raise BadRequest(f"{name} must be at least {least}, not {sizes[name]}")
+    beyond = module.manifest.beyond(sizes)
+    if beyond:
+        raise BadRequest(beyond)
     if rest:
         raise BadRequest(f"{len(rest)} bytes behind the last input belong to none")
     return arrays, request

@@ -385,7 +385,7 @@ def _range_entry(index: slice, size: int | Dim) -> Range:
         raise ArgumentError("a slice step cannot be zero")
     if isinstance(size, Dim) or contains_symbol(bounds):
         step = 1 if bounds[2] is None else bounds[2]
-        with narrowing():
+        with narrowing(ends=not isinstance(size, Dim)):
             return _symbolic_entry(bounds[0], bounds[1], step, size)
     begin, end, step = slice(*bounds).indices(size)
     if step > 0:
