@@ -231,6 +231,10 @@ MISTAKES: dict[str, tuple[Callable[[], object], type[Exception]]] = {
     "a transform that is none": (lambda: vision.RandomSelectSubpolicy([[(1, 0.5)]]), TypeError),
     "a batch for one image": (
         lambda: vision.ToPIL()(np.ones((1, 2, 2, 3), np.uint8)), ValueError),
+    "an overlap of no kind": (lambda: ops.IOU(mode="giou"), KeyError),
+    "a number as its kind": (lambda: ops.IOU(1), KeyError),
+    "an overlap of no kind by the function": (
+        lambda: ops.iou(IMAGE, IMAGE, mode="giou"), KeyError),
     "an image without columns": (lambda: vision.CenterCrop(3)(np.ones(3)), RuntimeError),
 }  # fmt: skip
 

@@ -101,3 +101,37 @@ def test_a_float64_of_numpy_is_a_float_of_python() -> None:
     for found in (mnp.array(n), mnp.add(x, n), mnp.where(x > 1, x, n), mnp.linspace(0, n, 3)):
         assert found.dtype is ms.float32
     assert mnp.array(np.arange(3.0)).dtype is ms.float64
+
+
+@pytest.mark.parametrize("name", ["around", "round", "cumprod"])
+@pytest.mark.parametrize("value", [[1, 2, 3], (4, 5), 5, [[1, 2], [3, 4]]])
+def test_ints_of_python_keep_64_bits(name: str, value: object) -> None:
+    found = getattr(mnp, name)(value)
+    assert found.dtype == ms.int64
+    assert (found.asnumpy() == np.atleast_1d(getattr(np, name)(value))).all()
+
+
+def test_arrays_keep_their_bits() -> None:
+    short, tensors = np.array([1, 2], np.int32), [Tensor(1, ms.int32), Tensor(2, ms.int32)]
+    assert {mnp.around(v).dtype for v in (short, tensors, Tensor(short))} == {ms.int32}
+    assert mnp.around([1.5]).dtype == ms.float32
+
+
+def test_small_sums_are_signed() -> None:
+    small = Tensor([200, 100], ms.uint8)
+    assert mnp.cumsum(small).dtype == mnp.nancumsum(small).dtype == ms.int32
+    assert mnp.cumsum(small).asnumpy().tolist() == [200, 300]
+    assert mnp.cumprod(small).dtype == ms.uint32
+
+
+@pytest.mark.parametrize("name", ["split", "array_split", "hsplit", "vsplit", "dsplit"])
+def test_a_number_has_no_axes_to_split(name: str) -> None:
+    with pytest.raises(DTypeError, match="an array is needed, not int"):
+        getattr(mnp, name)(5, 1)
+
+
+def test_a_number_has_no_axes_to_turn() -> None:
+    for call in (mnp.fliplr, mnp.rot90, lambda x: mnp.swapaxes(x, 0, 1)):
+        with pytest.raises(DTypeError, match="an array is needed, not float"):
+            call(5.0)
+    assert mnp.fliplr([[1, 2]]).asnumpy().tolist() == [[2, 1]]

@@ -151,7 +151,8 @@ def scan(run: Callable[..., Tensor], a: Tensor, axis: int | None, dtype: DTypeLi
     if dtype is None:
         kind, size = a.dtype.kind, a.dtype.itemsize
         narrow = kind == "b" or (kind in "iu" and size < 4)
-        dtype = ("uint32" if kind == "u" else "int32") if narrow else a.dtype
+        signed = kind != "u" or (size == 1 and run.__name__ == "cumsum")  # as in MindSpore
+        dtype = ("int32" if signed else "uint32") if narrow else a.dtype
     whole = int64 if 8 in (a.dtype.itemsize, dtype_of(dtype).itemsize) else int32
     exact = a if a.dtype.kind in "fc" else ops.cast(a, whole)
     return as_dtype(run(exact, axis_of(axis, a.ndim)), dtype)
@@ -455,6 +456,34 @@ def array_of(value: Any, dtype: DTypeLike | None = None) -> Tensor:
     ):
         dtype = NARROW.get(str(found.dtype))
     return Tensor(found, None if dtype is None else dtype_of(dtype))
+
+
+def array_of_long(value: object) -> Tensor:
+    """Returns an array as :func:`array_of` does, of Python's ints in int64.
+
+    Args:
+        value: The numbers.
+    """
+    found = array_of(value)
+    is_python = isinstance(value, (int, list, tuple)) and found.dtype == int32
+    return array_of(value, int64) if is_python and not _holds_tensors(value) else found
+
+
+def array_with_axes(value: object) -> Tensor:
+    """Returns an array as :func:`array_of` does; a plain number, which has no axes, is none.
+
+    Args:
+        value: The numbers.
+
+    Raises:
+        DTypeError: if it is a plain number.
+    """
+    if isinstance(value, (bool, int, float, complex)):
+        raise DTypeError(
+            f"an array is needed, not {type(value).__name__}", at=user_source(),
+            fix="give a Tensor or a list of numbers",
+        )  # fmt: skip
+    return array_of(value)
 
 
 def _holds_tensors(value: object) -> bool:

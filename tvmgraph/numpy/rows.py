@@ -42,6 +42,12 @@ matmul=matmul mod=floor_mod multiply=mul not_equal=not_equal
 power=pow remainder=floor_mod subtract=sub
 """
 
+# functions that take arrays in another way than `T`: ints of Python as int64, or no plain number
+TAKES = {
+    "L": "around cumprod round",
+    "A": "array_split dsplit fliplr hsplit rot90 split swapaxes vsplit",
+}
+
 ROWS = Path(__file__).with_name("functions.rows").read_text("utf-8")
 
 # parameters of a function of one array that is not called x
@@ -82,11 +88,14 @@ def build(
         "__name__": "tvmgraph.numpy",
         "F": F,
         "T": helpers.array_of,
+        "L": helpers.array_of_long,
+        "A": helpers.array_with_axes,
         "D": helpers.as_dtype,
         **scope,
     }
     names = re.findall(r"(\w+)(?:=[^,(]*(?:\([^)]*\))?)?(?:, |$)", parameters)
-    arrays = "".join(f"    {n} = T({n})\n" for n in names if n in ARRAYS)
+    take = next((take for take, names in TAKES.items() if name in names.split()), "T")
+    arrays = "".join(f"    {n} = {take}({n})\n" for n in names if n in ARRAYS)
     cast = "dtype" in names and "dtype" not in expression
     result = f"D({expression}, dtype)" if cast else expression
     # code of this file, so that errors name the user's line

@@ -273,6 +273,10 @@ STORED = {
 }  # fmt: skip
 
 
+#: Classes whose words MindSpore looks up in a table: others are KeyErrors.
+_KEYED = frozenset(("IOU",))
+
+
 def _stored(op: str, name: str, kind: str, value: object) -> object:
     """Returns sizes as the attribute that MindSpore makes of them: an int stands for each."""
     checked, ahead, count = STORED[kind]
@@ -298,11 +302,13 @@ def _checked(op: str, name: str, kind: Any, value: Any) -> object:
     if not holds(value):  # MindSpore raises either error where words or sizes are expected
         words_or_sizes = isinstance(kind, tuple) or kind == "str" or holds is _is_ints
         error = TypeOrValueError if words_or_sizes else DTypeError
+        error = either(error, KeyError) if op in _KEYED else error
         reject(error, f"ops.{op}", f"{name} must be {expected}, not {type(value).__name__}",
                got)  # fmt: skip
     if isinstance(kind, tuple) and value.lower() not in map(str.lower, kind):
         words = " or ".join(repr(k) for k in kind)
-        raise ArgumentError(f"{name} must be {words}, not {value!r}", op=f"ops.{op}", got=got)
+        error = either(ArgumentError, KeyError) if op in _KEYED else ArgumentError
+        raise error(f"{name} must be {words}, not {value!r}", op=f"ops.{op}", got=got)
     items = value if isinstance(value, (tuple, list)) else (value,)
     if kind == "positive" and any(v < 1 for v in items):
         raise ArgumentError(f"{name} must be at least 1, not {value!r}", op=f"ops.{op}", got=got)

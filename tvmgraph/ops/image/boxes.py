@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from tvmgraph import dtypes
 from tvmgraph.core.op import F
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, ShapeError
+from tvmgraph.errors import ArgumentError, ShapeError, either
 from tvmgraph.ops.common.arguments import bad, require
 
 __all__ = ["bounding_box_decode", "bounding_box_encode", "check_valid", "iou"]
@@ -33,7 +33,7 @@ def iou(anchor_boxes: Tensor, gt_boxes: Tensor, mode: str = "iou") -> Tensor:
 
     Raises:
         ShapeError: if the boxes do not have 4 columns.
-        ArgumentError: if ``mode`` is unknown.
+        ArgumentError: if ``mode`` is unknown; it is a KeyError, too.
 
     Example:
         >>> ops.iou(Tensor([[0.0, 0.0, 9.0, 9.0]]), Tensor([[0.0, 0.0, 9.0, 4.0]]))
@@ -41,7 +41,9 @@ def iou(anchor_boxes: Tensor, gt_boxes: Tensor, mode: str = "iou") -> Tensor:
         [[ 5.00000000e-01]])
     """
     op = "iou"
-    require(mode in ("iou", "iof"), "mode must be 'iou' or 'iof'", op, ArgumentError, mode=mode)
+    known = isinstance(mode, str) and mode in ("iou", "iof")
+    error = either(ArgumentError, KeyError)
+    require(known, "mode must be 'iou' or 'iof'", op, error, mode=mode)
     _require_boxes(op, anchor_boxes=anchor_boxes, gt_boxes=gt_boxes)
     a = F.expand_dims(anchor_boxes, 0)
     g = F.expand_dims(gt_boxes, 1)
