@@ -683,6 +683,27 @@ def test_connectionist_losses_of_padded_labels_are_compiled() -> None:
         loss(x, Tensor([1, 4, 2, 3, 4, 4], ms.int32))
 
 
+@pytest.mark.parametrize("collapses", [False, True])
+def test_connectionist_losses_are_one_graph_for_any_places_of_labels(collapses: bool) -> None:
+    rng = np.random.default_rng(0)
+    x, steps = rng.standard_normal((4, 12, 5)).astype(np.float32), Tensor([4] * 12, ms.int32)
+
+    def loss(x: Tensor, places: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        return ops.CTCLoss(collapses, ignore_longer_outputs_than_inputs=True)(
+            x, places, labels, steps
+        )
+
+    compiled = ms.jit(loss, jit_config=ms.JitConfig(jit_syntax_level="STRICT"))
+    for counts in ([0, 1, 2, 3, 4, 8] * 2, [3] * 12, [36] + [0] * 11):  # also more than steps
+        places = Tensor([[i, k] for i, count in enumerate(counts) for k in range(count)])
+        labels = Tensor(rng.integers(0, 4, 36), ms.int32)
+        wanted = loss(Tensor(x), places, labels)
+        for a, b in zip(compiled(Tensor(x), places, labels), wanted):
+            np.testing.assert_allclose(a.asnumpy(), b.asnumpy(), rtol=1e-5, atol=1e-5)
+        assert (wanted[0].asnumpy() > 0).any()
+    assert compiled.compile_count == 1 and "graph break" not in compiled.explain()
+
+
 def test_classes_of_one_form_share_a_row():
     rows = parse_rows("LogicalAnd Maximum | mode=1 | x, *y | F.*(..., mode)")
     assert rows == {

@@ -19,7 +19,7 @@ from tvmgraph.core.state import state
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.dtypes import float32, int32, int64, uint8
 from tvmgraph.errors import ArgumentError, either, reject
-from tvmgraph.ops.common.arguments import bad, require
+from tvmgraph.ops.common.arguments import bad, is_unknown, require
 from tvmgraph.ops.effects.assignment import values_of
 
 
@@ -48,8 +48,14 @@ def ctc_loss_and_gradient(
     """
     require(merges, "ctc_merge_repeated=False is not offered", op, ArgumentError)
     require(values.size, "there are no labels", op, ArgumentError)
-    batch, classes = x.shape[1:]
-    rows, fits = _label_rows(indices.asnumpy()[:, 0], F.cast(values, int32), batch, classes - 1)
+    steps, batch, classes = x.shape
+    labels = F.cast(values, int32)
+    if is_unknown(indices):  # of no more places than a sequence could align, and one beyond
+        places = values.size if collapses else min(values.size, steps + 1)
+        rows, inside = _rows_in_graph(indices[:, 0], labels, batch, places)
+    else:
+        rows, inside = _label_rows(indices.asnumpy()[:, 0], labels, batch)
+    fits = F.logical_and(inside, F.logical_and(rows >= 0, rows < classes - 1))
     if state.interpreter is None and (fits.array[:, 1:] > fits.array[:, :-1]).any():
         raise bad(either(ArgumentError, RuntimeError), "a label follows one that is no class", op,
                   f"labels={rows.asnumpy().tolist()}, num_classes={classes}")  # fmt: skip
@@ -67,16 +73,25 @@ def ctc_loss_and_gradient(
     return losses(x), hooks.grad(lambda t: F.sum(losses(t)))(x)
 
 
-def _label_rows(
-    sequences: np.ndarray, values: Tensor, batch: int, blank: int
-) -> tuple[Tensor, Tensor]:
-    """Returns the labels of every sequence [N, S], and which of them are classes."""
+def _label_rows(sequences: np.ndarray, values: Tensor, batch: int) -> tuple[Tensor, Tensor]:
+    """Returns the labels of every sequence [N, S], and where there are any."""
     counts = np.bincount(sequences, minlength=batch)[:batch]
     places = np.arange(max(counts.max(), 1))
     starts = (np.cumsum(counts) - counts)[:, None]
     rows = values[Tensor(np.minimum(starts + places, len(sequences) - 1))]
-    inside = Tensor(places < counts[:, None])
-    return rows, F.logical_and(inside, F.logical_and(rows >= 0, rows < blank))
+    return rows, Tensor(places < counts[:, None])
+
+
+def _rows_in_graph(
+    sequences: Tensor, values: Tensor, batch: int, size: int
+) -> tuple[Tensor, Tensor]:
+    """Returns what :func:`_label_rows` does, of ``size`` places, as a part of a graph."""
+    numbers, places = (Tensor(np.arange(n, dtype=np.int32)) for n in (batch, size))
+    counts = F.sum(F.cast(F.cast(sequences, int32) == numbers[:, None], int32), -1)
+    starts = F.cumsum(counts, 0) - counts
+    last = Tensor(values.size - 1, int32)
+    rows = F.gather(values, F.minimum(starts[:, None] + places, last), 0)
+    return rows, places < counts[:, None]
 
 
 def _without_repeats(rows: Tensor, fits: Tensor) -> tuple[Tensor, Tensor]:
