@@ -256,6 +256,17 @@ def test_inserted_parameters_may_be_none() -> None:
     assert names(net) == ["scale", "0.weight"]
 
 
+def test_parameters_are_not_inserted_over_something_else() -> None:
+    net = nn.SequentialCell(dense())
+    net.layer, net.mask = nn.ReLU(), Tensor([1.0])
+    for name in ("layer", "mask"):
+        with pytest.raises(KeyError, match="no parameter"):
+            net.insert_param_to_cell(name, Parameter(Tensor([1.0])))
+    for value in (1.0, 2.0):  # over a parameter
+        net.insert_param_to_cell("scale", Parameter(Tensor([value])))
+    assert net.scale.asnumpy().tolist() == [2.0] and names(net) == ["scale", "0.weight"]
+
+
 def test_states_list_buffers_with_their_cell() -> None:
     net = nn.SequentialCell(dense())
     net.insert_param_to_cell("scale", Parameter(Tensor([1.0]), name="scale"))

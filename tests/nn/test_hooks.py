@@ -170,3 +170,21 @@ def test_hooks_that_are_always_called_follow_a_hook_that_raises() -> None:
     with pytest.raises(ValueError, match="no"):
         net(X)
     assert seen[2:] == [None, None]
+
+
+@pytest.mark.parametrize("kind", ["register_backward_hook", "register_backward_pre_hook"])
+def test_backward_hooks_return_a_gradient_for_each_tensor(kind: str) -> None:
+    net = nn.ReLU()
+
+    def gradient(found: object) -> Any:
+        handle = getattr(net, kind)(lambda cell, *gradients: found)
+        try:
+            return ms.grad(lambda x: net(x).sum())(X)
+        finally:
+            handle.remove()
+
+    assert _list(gradient((X * 2,))) == _list(gradient(X * 2))  # alone or in a tuple
+    with pytest.raises(TypeError, match=f"{kind}: the hook returned 2 gradients for 1"):
+        gradient((X, X))
+    with pytest.raises(TypeError, match=f"{kind}: the hook returned int for a gradient"):
+        gradient(1)

@@ -399,6 +399,7 @@ class Cell(HookMethods, SettingMethods, StateMethods):
         Raises:
             DTypeError: if ``param`` is not a Parameter.
             ArgumentError: if the name contains a dot.
+            KeyNotFoundError: if something that is no parameter has the name.
         """
         if param is not None and not isinstance(param, Parameter):
             raise DTypeError(f"a Parameter is needed, not {type(param).__name__}",
@@ -408,6 +409,10 @@ class Cell(HookMethods, SettingMethods, StateMethods):
                    f"the name {param_name!r} contains a dot or nothing")  # fmt: skip
         if param is None:
             return setattr(self, param_name, None)
+        held = self._cells.get(param_name), self.__dict__.get(param_name)
+        if any(v is not None for v in held):
+            reject(KeyNotFoundError, "insert_param_to_cell",
+                   f"{param_name!r} is the name of something that is no parameter")  # fmt: skip
         if param.name == _DEFAULT_NAME:
             param.name = param_name
         before_change(self)

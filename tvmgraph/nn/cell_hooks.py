@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tvmgraph.autodiff.custom import call_with_bprop, require_pure
 from tvmgraph.core.state import bump_epoch, state
 from tvmgraph.core.tensor import Tensor
-from tvmgraph.errors import ArgumentError, CaptureError, DTypeError, reject
+from tvmgraph.errors import ArgumentError, CaptureError, DTypeError, either, reject
 
 if TYPE_CHECKING:
     from tvmgraph.nn.cell import Cell
@@ -152,19 +152,14 @@ class HookedCall:
             *values: What the derivative is handed; the last one holds the gradients.
 
         Raises:
-            ArgumentError: if a hook returns more or fewer gradients.
+            ArgumentError: if a hook returns more or fewer gradients; it is a TypeError, too.
+            DTypeError: if it returns something else than gradients.
         """
         gradients = _as_tuple(values[-1])
         for _, hook, *_ in entries(self.cell, "backward"):
             changed = hook(self.cell, gradients, self.grad_output)
-            if changed is None:
-                continue
-            new = _as_tuple(changed)
-            if len(new) != len(gradients):
-                reject(ArgumentError, "register_backward_hook",
-                       f"the hook returned {len(new)} gradients for {len(gradients)} inputs",
-                       fix="return None, or one gradient per tensor argument")  # fmt: skip
-            gradients = new
+            if changed is not None:
+                gradients = _gradients(changed, len(gradients), "backward", "input")
         return gradients
 
     def __watch_outputs(self, value: object) -> object:
@@ -183,18 +178,35 @@ class HookedCall:
 
         Args:
             *values: What the derivative is handed; the last one holds the gradients.
+
+        Raises:
+            ArgumentError: if a hook returns more or fewer gradients; it is a TypeError, too.
+            DTypeError: if it returns something else than gradients.
         """
         gradients = _as_tuple(values[-1])
         for _, hook, *_ in entries(self.cell, "backward_pre"):
             changed = hook(self.cell, gradients)
             if changed is not None:
-                gradients = _as_tuple(changed)
+                gradients = _gradients(changed, len(gradients), "backward_pre", "output")
         self.grad_output = gradients
         return gradients
 
 
 def _as_tuple(value: object) -> tuple[Any, ...]:
     return value if isinstance(value, tuple) else (value,)
+
+
+def _gradients(value: object, count: int, kind: str, place: str) -> tuple[object, ...]:
+    """Returns what a hook returned as one gradient for each tensor."""
+    found, op = _as_tuple(value), f"register_{kind}_hook"
+    fix = f"return None, or one gradient for each {place} that is a tensor"
+    if len(found) != count:
+        rule = f"the hook returned {len(found)} gradients for {count} {place}s"
+        reject(either(ArgumentError, TypeError), op, rule, fix=fix)
+    for v in found:
+        if v is not None and not isinstance(v, Tensor):
+            reject(DTypeError, op, f"the hook returned {type(v).__name__} for a gradient", fix=fix)
+    return found
 
 
 def _same(*values: object) -> tuple[object, ...]:
