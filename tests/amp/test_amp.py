@@ -120,6 +120,9 @@ def test_arguments() -> None:
         amp.StaticLossScaler(0)
     with pytest.raises(ArgumentError, match="either"):
         amp.custom_mixed_precision(nn.ReLU())
+    for lists in ({"white_list": [nn.Dense, 1]}, {"black_list": [nn.ReLU()]}):
+        with pytest.raises(DTypeError, match="a list must hold classes"):
+            amp.custom_mixed_precision(nn.ReLU(), **lists)
 
 
 def test_the_network_that_is_built_trains() -> None:

@@ -639,7 +639,7 @@ def test_parameter() -> None:
     p.set_data(Tensor([3.0, 4.0]))
     p.add_(1)
     assert (p.tolist(), p.name, p.requires_grad) == ([4.0, 5.0], "w", True)
-    assert type(p + 1) is type(p.value()) is type(p.copy()) is Tensor
+    assert type(p + 1) is type(p.value()) is Tensor
     assert p.requires_grad_(False) is p and not p.requires_grad
     with pytest.raises(DTypeError):
         A.requires_grad_()
@@ -648,6 +648,23 @@ def test_parameter() -> None:
     before = p.value()
     p.zero_()
     assert (before.tolist(), p.tolist()) == ([4.0, 5.0], [0.0, 0.0])
+
+
+def test_a_copy_of_a_parameter_is_one() -> None:
+    p = Parameter([1.0, 2.0], name="w", requires_grad=False)
+    twin = p.copy()
+    assert isinstance(twin, Parameter) and (twin.name, twin.requires_grad) == ("w", False)
+    twin[0] = 5.0
+    assert (p.tolist(), twin.tolist()) == ([1.0, 2.0], [5.0, 2.0])
+    gradient = ms.grad(lambda: (p.copy() * 3).sum(), None, [p.requires_grad_()])
+    assert gradient()[0].tolist() == [3.0, 3.0]
+
+
+def test_parameters_take_numbers_only() -> None:
+    assert Parameter([1.0], name="").name == Parameter([1.0]).name
+    for value in (None, "1"):
+        with pytest.raises(DTypeError, match="a tensor or numbers are needed"):
+            Parameter(1.0).set_data(value)
 
 
 # ---- the surface ---------------------------------------------------------------------------------

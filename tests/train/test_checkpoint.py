@@ -162,6 +162,12 @@ def test_what_can_be_saved(tmp_path: Path) -> None:
     save_checkpoint(make_net(), tmp_path / "n", choice_func=lambda n: n.startswith("0."))
     assert set(load_checkpoint(tmp_path / "n.ckpt")) == {"0.weight", "0.bias"}
     assert load_checkpoint(tmp_path / "n.ckpt", filter_prefix="0.w").keys() == {"0.bias"}
+    for nothing in ({"filter_prefix": ["0", "2"]}, {"choice_func": lambda n: n == "x"}):
+        with pytest.raises(ArgumentError, match="none of the 2 parameters in the file is wanted"):
+            load_checkpoint(tmp_path / "n.ckpt", **nothing)
+    for unknown in ({"format": "x"}, {"filter_prefix": ""}, {"specify_prefix": ["0", ""]}):
+        with pytest.raises(ArgumentError, match=next(iter(unknown))):
+            load_checkpoint(tmp_path / "n.ckpt", **unknown)
     save_checkpoint(make_net(), tmp_path / "n", format="safetensors")
     assert set(load_file(tmp_path / "n.safetensors")) == set(values(make_net()))
 

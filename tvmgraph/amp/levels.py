@@ -170,6 +170,7 @@ def custom_mixed_precision(
 
     Raises:
         ArgumentError: unless exactly one list is given.
+        DTypeError: if a list holds something else than classes.
 
     Example:
         >>> net = ms.amp.custom_mixed_precision(nn.Dense(3, 4), white_list=[nn.Dense])
@@ -179,6 +180,9 @@ def custom_mixed_precision(
     if (white_list is None) == (black_list is None):
         _reject(ArgumentError, "give either white_list or black_list")
     short = _short(dtype)
+    for kind in white_list or black_list or ():
+        if not isinstance(kind, type):
+            _reject(DTypeError, f"a list must hold classes, not {kind!r}", "nn.Dense, for example")
     if white_list is not None:
         for cell in _outermost(network, tuple(white_list)):
             cell.to_float(short)

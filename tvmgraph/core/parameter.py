@@ -130,7 +130,7 @@ class Parameter(Tensor):
         if value is not None:
             _require(value, str, "a parameter's name", error=TypeOrValueError)
         before_change(self)
-        self._name = _DEFAULT_NAME if value is None else value
+        self._name = value or _DEFAULT_NAME
 
     @property
     def requires_grad(self) -> bool:
@@ -203,6 +203,14 @@ class Parameter(Tensor):
         twin = Parameter(source if isinstance(source, Tensor) else Tensor(source), self.name)
         twin.__dict__.update(self.__attributes() | {"_gradient_hooks": ()})
         return twin
+
+    def copy(self) -> Tensor:
+        """Returns a Parameter with the same name and elements.
+
+        Where operators are recorded it is a tensor, so that gradients flow through it.
+        """
+        is_recorded = state.interpreter is not None or state.tapes
+        return super().copy() if is_recorded else self.clone()
 
     def __attributes(self) -> dict[str, object]:
         """Returns all attributes but what compiled code sees of the storage, and views of it."""

@@ -384,9 +384,12 @@ class Tensor(TensorMethods, CopyMethods, DeviceMethods):
             slice_shape: Whether another shape is accepted.
 
         Raises:
-            DTypeError: if the tensor holds whole numbers and ``data`` is a float.
+            DTypeError: if ``data`` is no numbers, or a float where the tensor holds whole ones.
             ShapeError: if the shapes differ.
         """
+        if data is None or isinstance(data, str):
+            reject(DTypeError, f"{type(self).__name__}.set_data",
+                   f"a tensor or numbers are needed, not {type(data).__name__}")  # fmt: skip
         if isinstance(data, float) and self.dtype.numpy.kind in "iu":
             reject(DTypeError, f"{type(self).__name__}.set_data",
                    f"a {type(self).__name__} of {self.dtype.name} cannot take a fraction",

@@ -9,7 +9,7 @@ import functools
 import json
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from re import compile as pattern
@@ -319,24 +319,28 @@ def load_checkpoint(
         choice_func: Tells by name whether a parameter is taken.
         crc_check, remove_redundancy: Kept for MindSpore programs: a checksum that a file has is
             always checked.
-        format: Kept for MindSpore programs; the content of the file tells.
+        format: ``"ckpt"`` or ``"safetensors"``; the content of the file tells which it is.
 
     Returns:
         Parameters by name; texts of ``append_dict`` as strings.
 
     Raises:
         CheckpointError: if the file is missing or damaged; the message names the parameter.
-        ArgumentError: for a ``dec_key``, as files are not encrypted, or any other option.
+        ArgumentError: for a ``dec_key``, as files are not encrypted, any other option, an empty
+            prefix, or if nothing in the file is wanted.
 
     Example:
         >>> ms.save_checkpoint({"a": Tensor([1.0])}, "/tmp/a.ckpt")
         >>> ms.load_checkpoint("/tmp/a.ckpt")["a"].asnumpy()
         array([1.], dtype=float32)
     """
-    require_offered("load_checkpoint", {"dec_key": dec_key, **options})
-    entries, metadata = _read(Path(os.fspath(ckpt_file_name)), "load_checkpoint")
-    leave = (filter_prefix,) if isinstance(filter_prefix, str) else tuple(filter_prefix or ())
-    only = (specify_prefix,) if isinstance(specify_prefix, str) else tuple(specify_prefix or ())
+    op = "load_checkpoint"
+    require_offered(op, {"dec_key": dec_key, **options})
+    if format not in ("ckpt", "safetensors"):
+        reject(ArgumentError, op, f"format must be 'ckpt' or 'safetensors', not {format!r}")
+    entries, metadata = _read(Path(os.fspath(ckpt_file_name)), op)
+    leave = _prefixes(op, "filter_prefix", filter_prefix)
+    only = _prefixes(op, "specify_prefix", specify_prefix)
     found: dict[str, object] = {}
 
     def wanted(name: str) -> bool:
@@ -348,11 +352,23 @@ def load_checkpoint(
         found[name] = Parameter(Tensor(entries[name]), name)
     named = {k[len(_TEXT) :]: v for k, v in metadata.items() if k.startswith(_TEXT)}
     texts = {name: text for name, text in named.items() if wanted(name)}
+    if entries and not found and not texts:
+        reject(ArgumentError, op, f"none of the {len(entries)} parameters in the file is wanted",
+               f"filter_prefix={filter_prefix!r}, specify_prefix={specify_prefix!r}",
+               f"the file has {', '.join(list(entries)[:5])}, ...")  # fmt: skip
     if net is not None:
         load_param_into_net(net, found, strict_load)
     found |= texts
     order = [name for name in json.loads(metadata.get(_ORDER, "[]")) if name in found]
     return {name: found[name] for name in dict.fromkeys([*order, *found])}
+
+
+def _prefixes(op: str, name: str, value: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Returns the prefixes of names that an option gives."""
+    found = (value,) if isinstance(value, str) else tuple(value or ())
+    if "" in found:
+        reject(ArgumentError, op, f"{name} must not be empty: all names begin with nothing")
+    return found
 
 
 def load_param_into_net(
