@@ -133,6 +133,18 @@ def test_indexes_pick_what_update_uses() -> None:
     assert metric.eval() == 0.5
 
 
+def test_indexes_pick_what_every_metric_uses() -> None:
+    x, y = Tensor([1.0, 2.0]), Tensor([2.0, 4.0])
+    assert nn.MAE().set_indexes([1, 0])(x, y) == nn.MAE()(y, x) == 1.5
+    assert nn.Recall("classification").set_indexes([1, 0]).indexes == [1, 0]
+    assert nn.Loss().set_indexes([2])(1.0, 2.0, Tensor(5.0)) == 5.0
+    wanted = nn.BleuScore()([["a"] * 5], [[["a"] * 4]])
+    assert nn.BleuScore().set_indexes([1, 0])([[["a"] * 4]], [["a"] * 5]) == wanted
+    rows = Tensor([[1.0, 2.0], [2.0, 1.0]])
+    found = nn.CosineSimilarity().set_indexes([1])(None, rows)
+    assert (np.asarray(found) == nn.CosineSimilarity()(rows)).all()
+
+
 def test_scale_managers_follow_overflows() -> None:
     manager = ms.amp.DynamicLossScaleManager(16.0, 2, 3)
     seen = []

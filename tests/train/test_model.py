@@ -14,7 +14,7 @@ import pytest
 
 import tvmgraph as ms
 from tests.models.resnet import resnet18
-from tvmgraph import nn, train
+from tvmgraph import Tensor, nn, train
 from tvmgraph.data import load_digits
 from tvmgraph.dataset import NumpySlicesDataset
 from tvmgraph.errors import ArgumentError, DTypeError
@@ -135,6 +135,69 @@ def test_how_checkpoints_are_named_and_written(tmp_path: Path) -> None:
             train.CheckpointConfig(**wrong)
 
 
+def test_checkpoints_by_neither_steps_nor_seconds_are_not_saved(tmp_path: Path) -> None:
+    model, data = linear()
+    for number, steps in enumerate((None, 0)):
+        config = train.CheckpointConfig(save_checkpoint_steps=steps, save_checkpoint_seconds=None)
+        model.train(1, data, callbacks=train.ModelCheckpoint(f"n{number}", tmp_path, config))
+    assert list(tmp_path.iterdir()) == []
+    config = train.CheckpointConfig(None, save_checkpoint_seconds=100)
+    model.train(1, data, callbacks=train.ModelCheckpoint("net", tmp_path, config))
+    assert [p.name for p in tmp_path.iterdir()] == ["net-1_4.ckpt"]
+    with pytest.raises(ArgumentError, match="is needed"):
+        train.CheckpointConfig(None, keep_checkpoint_max=None)
+
+
+def test_metrics_get_all_results_of_an_evaluation_network() -> None:
+    _, data = linear()
+    net = nn.Dense(3, 1, weight_init="ones", bias_init="zeros")
+
+    class Results(nn.Cell):
+        def __init__(self, *kinds: str) -> None:
+            super().__init__()
+            self.net, self.kinds = net, kinds
+
+        def construct(self, x: Tensor, y: Tensor) -> tuple[Tensor, ...]:
+            found = self.net(x)
+            known = {"x": x, "found": found, "y": y, "loss": (found - y).abs().mean()}
+            return tuple(known[kind] for kind in self.kinds)
+
+    def error(kinds: str, metric: Any = None, indexes: Any = None) -> Any:
+        names: Any = {"m": metric or train.MAE()}
+        model = ms.Model(net, eval_network=Results(*kinds.split()), metrics=names,
+                         eval_indexes=indexes)  # fmt: skip
+        return model.eval(data)["m"]
+
+    wanted = error("found y")
+    assert wanted > 0.1
+    assert error("x found y", train.MAE().set_indexes([1, 2])) == wanted
+    assert error("y x found", indexes=[1, 0, 2]) == wanted
+    assert error("x y found", train.MAE().set_indexes([1, 0]), [0, 1, 2]) == wanted
+    for loss in (error("loss y", train.Loss()), error("y x loss", train.Loss(), [2, 0, 1])):
+        assert abs(loss - wanted) < 1e-5
+    with pytest.raises(ValueError, match="3 results"):
+        error("found y", indexes=[0, 1, 2])
+    with pytest.raises(ValueError, match="places of loss, output and label"):
+        error("found y", indexes=[0, 1])
+
+
+def test_the_first_epoch_lies_below_the_last_one() -> None:
+    model, data = linear()
+    for first in (2, 5, -1, 0.5, True):
+        with pytest.raises((ValueError, TypeError), match="initial_epoch"):
+            model.train(2, data, initial_epoch=first)  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("name", ["F1", "eval_recall", "top_1_accuracy", "dice"])
+def test_what_is_no_loss_or_error_is_better_when_it_is_larger(name: str) -> None:
+    assert train.EarlyStopping(name).improves(0.5)
+    for watch in (train.EarlyStopping(name, min_delta=-0.1), train.ReduceLROnPlateau(name)):
+        assert [watch.improves(v) for v in (0.5, 0.4, 0.7)] == [True, False, True]
+    for smaller in ("loss", "eval_loss", "mae", "eval_mse", "perplexity"):
+        watch = train.EarlyStopping(smaller, min_delta=-0.1)
+        assert [watch.improves(v) for v in (0.5, 0.45, 0.3, 0.7)] == [True, False, True, False]
+
+
 def test_the_first_and_newest_checkpoint_of_some_minutes_stay(tmp_path: Path) -> None:
     model, data = linear()
     config = train.CheckpointConfig(1, keep_checkpoint_max=0, keep_checkpoint_per_n_minutes=5)
@@ -217,7 +280,7 @@ def test_early_stopping_restores_the_best_weights() -> None:
             return next(values)
 
     model.metrics = {"fixed": Fixed()}
-    stop = train.EarlyStopping("eval_fixed", patience=1, restore_best_weights=True)
+    stop = train.EarlyStopping("eval_fixed", 0, 1, mode="min", restore_best_weights=True)
     model.fit(6, data, data, callbacks=stop)
     assert stop.stopped_epoch == 3 and len(seen) == 3
     np.testing.assert_array_equal(model.network.weight.asnumpy(), seen[1])

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeGuard
 
 from tvmgraph.amp import build_train_network
 from tvmgraph.amp.levels import LEVELS
 from tvmgraph.compat.paths import as_package
+from tvmgraph.core.arguments import is_sequence
 from tvmgraph.core.shown import Shown
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.dataset.base import Dataset
@@ -39,7 +40,8 @@ class Model(Shown):
             may hold its own, and its loss.
         metrics: Names such as ``{"accuracy"}``, or a dict of metrics by name.
         eval_network: Returns (loss, output, label) in place of the built one.
-        eval_indexes: Where loss, output and label are in what ``eval_network`` returns.
+        eval_indexes: Where loss, output and label are in what ``eval_network`` returns. Without
+            them its first result is the loss, and metrics get all results.
         amp_level: See :func:`tvmgraph.amp.auto_mixed_precision`.
         boost_level: Kept for MindSpore programs.
         loss_scale_manager: How the loss is scaled, see :mod:`tvmgraph.amp`.
@@ -86,6 +88,7 @@ class Model(Shown):
         self.metrics = metrics_of(metrics)
         self.__shared: dict[object, Shared] = {}
         self.eval_indexes = eval_indexes
+        self.__places = (0, 1, 2) if eval_network is None else _places(eval_indexes)
         self.train_network: Cell = network if loss_fn is None else WithLossCell(network, loss_fn)
         if optimizer is not None:
             self.train_network = build_train_network(
@@ -143,7 +146,8 @@ class Model(Shown):
             initial_epoch: Epochs that are over already.
 
         Raises:
-            ArgumentError: if ``epoch`` is not positive, or ``sink_size`` neither positive nor -1.
+            ArgumentError: if ``epoch`` is not positive, ``initial_epoch`` not from 0 to below it,
+                or ``sink_size`` neither positive nor -1.
             DTypeError: if ``train_dataset`` is no dataset.
         """
         size = _sink_size("Model.train", dataset_sink_mode, sink_size)
@@ -187,8 +191,7 @@ class Model(Shown):
         self, epochs: int, data: Any, valid: object, frequency: Any, callbacks: object, done: int,
         size: int | None,
     ) -> None:  # fmt: skip
-        if isinstance(epochs, bool) or not isinstance(epochs, int) or epochs < 1:
-            reject(ArgumentError, "Model.train", f"epoch must be a positive int, not {epochs!r}")
+        _check_epochs(epochs, done)
         hooks = Callbacks(callbacks)
         begin(self.train_network)
         p = self._parameters("train", data, hooks, epochs)
@@ -284,14 +287,13 @@ class Model(Shown):
 
     def _update_metrics(self, outputs: object) -> None:
         parts = outputs if isinstance(outputs, tuple) else (outputs,)
-        loss, *rest = self.eval_indexes or range(len(parts))
+        loss, *rest = self.__places or (0, *range(len(parts)))
+        if self.__places and len(parts) < 3:
+            reject(ArgumentError, "Model.eval", "eval_indexes need an eval_network with 3 results",
+                   f"{len(parts)} of them", "leave eval_indexes out")  # fmt: skip
         for metric in self.metrics.values():
-            if isinstance(metric, Loss):
-                metric.update(parts[loss])
-            elif metric.indexes is not None:
-                metric.update(*(parts[i] for i in metric.indexes))
-            else:
-                metric.update(*(parts[i] for i in rest))
+            alone = isinstance(metric, Loss) and (self.__places or metric.indexes is None)
+            metric.update(*[parts[i] for i in ([loss] if alone else rest)])
 
     def predict(
         self, *predict_data: Tensor, backend: object = None, config: object = None
@@ -323,6 +325,25 @@ class Model(Shown):
 
 
 __all__ = ["Model"]
+
+
+def _places(indexes: object) -> Sequence[int] | None:
+    """Returns where loss, output and label are; None if metrics get all results."""
+    if indexes is not None and not (is_sequence(indexes) and len(indexes) == 3):
+        reject(ArgumentError, "Model", "eval_indexes must be the places of loss, output and label, "
+               f"not {indexes!r}")  # fmt: skip
+    return indexes  # pyright: ignore[reportReturnType]
+
+
+def _check_epochs(epochs: int, done: int) -> None:
+    op = "Model.train"
+    for name, value, kind in (("epoch", epochs, "positive"), ("initial_epoch", done, "natural")):
+        least = int(kind == "positive")
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            reject(ArgumentError, op, f"{name} must be a {kind} int, not {value!r}")
+    if done >= epochs:
+        reject(ArgumentError, op, f"initial_epoch {done} must be below epoch {epochs}",
+               fix="epoch is the number of the last one")  # fmt: skip
 
 
 def _sink_size(op: str, sink: bool, size: object) -> int | None:

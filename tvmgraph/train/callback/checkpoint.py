@@ -18,9 +18,10 @@ class CheckpointConfig:
     """When checkpoints are saved and how many are kept.
 
     Args:
-        save_checkpoint_steps: Every how many steps; 0 for not by steps.
-        save_checkpoint_seconds: Every how many seconds; counts only without steps.
-        keep_checkpoint_max: How many files stay; 0 for not by number.
+        save_checkpoint_steps: Every how many steps; 0 or None for not by steps.
+        save_checkpoint_seconds: Every how many seconds; counts only without steps. With neither
+            nothing is saved.
+        keep_checkpoint_max: How many files stay; 0 or None for not by number.
         keep_checkpoint_per_n_minutes: Of the files of so many minutes the first and the newest
             stay; counts only without ``keep_checkpoint_max``. With neither the newest stays.
         integrated_save: Kept for MindSpore programs; files are whole.
@@ -37,8 +38,8 @@ class CheckpointConfig:
         format: ``"ckpt"`` or ``"safetensors"``.
 
     Raises:
-        ArgumentError: if a number is negative, neither steps nor seconds are given, the format
-            or an argument is unknown, or ``append_info`` names something else.
+        ArgumentError: if a number is negative, all of them are 0 or None, the format or an
+            argument is unknown, or ``append_info`` names something else.
 
     Example:
         >>> ms.train.CheckpointConfig(save_checkpoint_steps=100).keep_checkpoint_max
@@ -47,10 +48,10 @@ class CheckpointConfig:
 
     def __init__(
         self,
-        save_checkpoint_steps: int = 1,
-        save_checkpoint_seconds: float = 0,
-        keep_checkpoint_max: int = 5,
-        keep_checkpoint_per_n_minutes: float = 0,
+        save_checkpoint_steps: int | None = 1,
+        save_checkpoint_seconds: float | None = 0,
+        keep_checkpoint_max: int | None = 5,
+        keep_checkpoint_per_n_minutes: float | None = 0,
         integrated_save: bool = True,
         async_save: bool | str = False,
         saved_network: object = None,
@@ -72,7 +73,8 @@ class CheckpointConfig:
         ):
             if value is not None and value < 0:
                 reject(ArgumentError, "CheckpointConfig", f"{name} is {value}, below 0")
-        if not save_checkpoint_steps and not save_checkpoint_seconds:
+        numbers = save_checkpoint_steps, save_checkpoint_seconds, keep_checkpoint_max
+        if not any((*numbers, keep_checkpoint_per_n_minutes)):
             reject(ArgumentError, "CheckpointConfig",
                    "save_checkpoint_steps or save_checkpoint_seconds is needed")  # fmt: skip
         if format not in ("ckpt", "safetensors"):
@@ -180,7 +182,8 @@ class ModelCheckpoint(Callback):
         if c.save_checkpoint_steps:
             due = p.cur_step_num - self._last_step >= c.save_checkpoint_steps
         else:
-            due = time.monotonic() - self._last_time >= (c.save_checkpoint_seconds or 0)
+            every = c.save_checkpoint_seconds
+            due = bool(every) and time.monotonic() - self._last_time >= every
         if due:
             self._save(p)
 
@@ -190,8 +193,9 @@ class ModelCheckpoint(Callback):
         Args:
             run_context: What is known of the run.
         """
-        p = run_context.original_args()
-        if p.cur_step_num > self._last_step:
+        p, c = run_context.original_args(), self.config
+        saves = c.save_checkpoint_steps or c.save_checkpoint_seconds
+        if saves and p.cur_step_num > self._last_step:
             self._save(p)
 
     def on_train_failed(self, run_context: RunContext) -> None:

@@ -9,6 +9,12 @@ import numpy as np
 from tvmgraph.errors import ArgumentError, either, reject
 from tvmgraph.train.callback.base import Callback, RunContext, current_rate, loss_value
 
+#: Metrics that are better when they are smaller; so is whatever is called a loss.
+_SMALLER = frozenset((
+    "hausdorff_distance", "mae", "mean_surface_distance", "mse", "perplexity",
+    "root_mean_square_distance",
+))  # fmt: skip
+
 
 class _Watch(Callback):
     """Follows one value over epochs and tells whether it improves."""
@@ -17,12 +23,13 @@ class _Watch(Callback):
         op = type(self).__name__
         if mode not in ("auto", "min", "max"):
             reject(ArgumentError, op, f"mode cannot be {mode!r}", fix="use auto, min or max")
-        if patience < 0 or min_delta < 0:
-            reject(ArgumentError, op, f"patience {patience} and min_delta {min_delta} must be >= 0")
+        if patience < 0:
+            reject(ArgumentError, op, f"patience must be at least 0, not {patience}")
         self.monitor, self.patience = monitor, patience
-        growing = mode == "max" or (mode == "auto" and "acc" in monitor.lower())
-        self.sign = 1.0 if growing else -1.0
-        self.min_delta = float(min_delta)
+        followed = monitor.removeprefix("eval_")
+        falls = followed in _SMALLER or "loss" in followed if mode == "auto" else mode == "min"
+        self.sign = -1.0 if falls else 1.0
+        self.min_delta = abs(float(min_delta))
         self.best = -np.inf
         self.waited = 0
 
@@ -63,7 +70,8 @@ class EarlyStopping(_Watch):
         min_delta: What counts as an improvement.
         patience: It stops after that many epochs without improvement, and at least one.
         verbose: Whether stopping is printed.
-        mode: ``"min"``, ``"max"``, or ``"auto"``: by whether the name contains ``acc``.
+        mode: ``"min"``, ``"max"``, or ``"auto"``: losses, distances, errors and the perplexity
+            are better when they are smaller, other metrics when they are larger.
         baseline: A value that must be reached to count as an improvement.
         restore_best_weights: Whether a network that is stopped gets the weights of its best epoch.
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 
 from tvmgraph.core.shown import Shown
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, TypeOrValueError, either, reject
+
+T = TypeVar("T")
 
 
 class MetricError(ArgumentError, RuntimeError):
@@ -53,14 +57,16 @@ class Metric(Shown):
 
     @property
     def indexes(self) -> list[int] | None:
-        """Which outputs of the evaluation network ``update`` gets; all but the loss for None."""
+        """Which inputs of ``update`` count, in which order; all of them for None."""
         return self._indexes
 
     def set_indexes(self, indexes: list[int]) -> Metric:
-        """Chooses which outputs of the evaluation network ``update`` gets.
+        """Chooses which inputs of ``update`` count, in which order.
+
+        A class of your own does so if its ``update`` is decorated by ``rearrange_inputs``.
 
         Args:
-            indexes: Numbers of the outputs.
+            indexes: Numbers of the inputs.
 
         Raises:
             DTypeError: if they are no list of ints.
@@ -98,9 +104,13 @@ class Metric(Shown):
             reject(MetricError, type(self).__name__, "there is no batch to evaluate",
                    fix="call update first")  # fmt: skip
 
+    def _chosen(self, inputs: tuple[T, ...]) -> tuple[T, ...]:
+        """Returns the inputs that ``set_indexes`` names, in its order."""
+        order = range(len(inputs)) if self._indexes is None else self._indexes
+        return tuple(inputs[i] for i in order)
+
     def _pair(self, inputs: tuple[object, ...]) -> tuple[np.ndarray, np.ndarray]:
-        if self._indexes is not None and len(inputs) > len(self._indexes):
-            inputs = tuple(inputs[i] for i in self._indexes)
+        inputs = self._chosen(inputs)
         if len(inputs) != 2:
             reject(ArgumentError, type(self).__name__,
                    f"update needs predictions and labels, not {len(inputs)} inputs")  # fmt: skip
@@ -145,6 +155,7 @@ class Loss(MeanMetric):
 
     def update(self, *inputs: object) -> None:
         """Adds a loss, or the mean of a vector of them."""
+        inputs = self._chosen(inputs)
         if len(inputs) != 1:
             reject(ArgumentError, "Loss", f"update needs one loss, not {len(inputs)} inputs")
         loss = as_array(inputs[0])

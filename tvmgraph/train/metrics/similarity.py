@@ -54,6 +54,7 @@ class BleuScore(ClearedMetric):
 
     def update(self, *inputs: Any) -> None:
         """Adds candidates (lists of words) and, for each, a list of references."""
+        inputs = self._chosen(inputs)
         if len(inputs) != 2 or len(inputs[0]) != len(inputs[1]):
             reject(ShapeError, "BleuScore.update", "one list of references per candidate is needed")
         for candidate, references in zip(*inputs):
@@ -153,6 +154,7 @@ class CosineSimilarity(ClearedMetric):
 
     def update(self, *inputs: object) -> None:
         """Takes a matrix (N, C) in place of the one before."""
+        inputs = self._chosen(inputs)
         if len(inputs) != 1:
             reject(DTypeError, "CosineSimilarity.update",
                    f"one matrix is needed, not {len(inputs)}")  # fmt: skip

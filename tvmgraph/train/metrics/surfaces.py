@@ -56,8 +56,7 @@ class _SurfaceDistance(ClearedMetric):
     def update(self, *inputs: object) -> None:
         """Takes predicted classes, the true ones, and the class whose region counts."""
         op = f"{type(self).__name__}.update"
-        if self._indexes is not None:
-            inputs = tuple(inputs[i] for i in self._indexes)
+        inputs = self._chosen(inputs)
         if len(inputs) != 3:
             reject(ArgumentError, op, f"predictions, truth and a class are needed, not {inputs!r}")
         found, true, label = self._convert_data(inputs[0]), self._convert_data(inputs[1]), inputs[2]
@@ -233,8 +232,7 @@ class OcclusionSensitivity(ClearedMetric):
     def update(self, *inputs: object) -> None:
         """Takes a network, one image (1, ...), and its class."""
         op = "OcclusionSensitivity.update"
-        if self._indexes is not None:
-            inputs = tuple(inputs[i] for i in self._indexes)
+        inputs = self._chosen(inputs)
         if len(inputs) != 3:
             reject(ArgumentError, op, f"a network, an image and a class are needed: {inputs!r}")
         network, image = inputs[0], self._convert_data(inputs[1])
