@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import itertools
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -205,3 +208,48 @@ def test_samplers_below_another_one() -> None:
     assert [int(v) for (v,) in data] == [0, 1, 1]
     alone = dataset.DistributedSampler(1, 0, shuffle=False, num_samples=3, offset=1)
     assert [int(v) for (v,) in dataset.NumpySlicesDataset(labels, sampler=alone)] == [0, 1, 0]
+
+
+def endless() -> Iterator[tuple[int]]:
+    yield from ((i,) for i in itertools.count())
+
+
+@pytest.mark.parametrize("source", [endless, endless()], ids=["function", "iterator"])
+def test_an_endless_source_is_taken_from(source: Any) -> None:
+    data = dataset.GeneratorDataset(source, ["n"])
+    assert [int(n) for (n,) in data.take(4)] == [0, 1, 2, 3]
+    pairs = data.batch(2).create_tuple_iterator(num_epochs=1, output_numpy=True)
+    assert next(pairs)[0].tolist() == [0, 1] and next(pairs)[0].tolist() == [2, 3]
+    pairs.stop()
+
+
+def test_a_function_runs_once_for_a_pass_and_once_to_be_counted() -> None:
+    runs = []
+
+    def rows() -> Iterator[tuple[int]]:
+        runs.append(1)
+        yield from ((i,) for i in range(5))
+
+    data = dataset.GeneratorDataset(rows, ["n"])
+    assert runs == []
+    assert [int(n) for (n,) in data] == [0, 1, 2, 3, 4] and len(runs) == 1
+    assert [data.get_dataset_size() for _ in range(2)] == [5, 5] and len(runs) == 2
+    part = dataset.GeneratorDataset(rows, ["n"], num_shards=2, shard_id=1)
+    assert [int(n) for (n,) in part] == [1, 3]
+    few = dataset.GeneratorDataset(rows, ["n"], num_samples=2)
+    assert ([int(n) for (n,) in few], few.get_dataset_size()) == ([0, 1], 2)
+
+
+def test_rows_of_an_iterator_are_kept() -> None:
+    data = dataset.GeneratorDataset(iter([(1,), (2,), (3,)]), ["n"])
+    first = data.create_tuple_iterator(num_epochs=1)
+    assert int(next(first)[0]) == 1  # another pass begins before this one is over
+    for again in (data, copy.deepcopy(data), data):
+        assert [int(n) for (n,) in again] == [1, 2, 3]
+    assert [int(next(first)[0]) for _ in range(2)] == [2, 3]
+
+
+def test_an_iterator_is_not_shuffled_and_says_so() -> None:
+    with pytest.warns(UserWarning, match="an iterator is not shuffled"):
+        data = dataset.GeneratorDataset(lambda: iter(range(9)), ["n"], shuffle=True)
+    assert [int(n) for (n,) in data] == list(range(9))

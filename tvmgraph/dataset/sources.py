@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -21,7 +23,14 @@ from tvmgraph.dataset.samplers import (
     sampler_of,
 )
 from tvmgraph.dataset.schema import Schema
-from tvmgraph.errors import ArgumentError, DTypeError, either, reject, require_offered
+from tvmgraph.errors import (
+    ArgumentError,
+    DTypeError,
+    either,
+    reject,
+    require_offered,
+    warn_user,
+)
 
 
 def _row(value: object) -> Row:
@@ -32,7 +41,7 @@ class Source(Dataset):
     """A source whose rows have numbers, so that they can be shuffled and sharded.
 
     Args:
-        rows: How many there are.
+        rows: How many there are; None if that is only found by going through them.
         num_samples: How many of them are used.
         shuffle: Whether every epoch has another order; true by default.
         num_shards: How many shards of equal size the rows are dealt to; the last ones take rows
@@ -47,7 +56,7 @@ class Source(Dataset):
 
     def __init__(
         self,
-        rows: int,
+        rows: int | None,
         num_samples: int | None,
         shuffle: bool | None,
         num_shards: int | None,
@@ -58,17 +67,27 @@ class Source(Dataset):
         if (num_shards is None) != (shard_id is None):
             reject(either(ArgumentError, RuntimeError), type(self).__name__,
                    "num_shards and shard_id belong together")  # fmt: skip
-        self.total = rows
         self.shuffled = shuffle is None or bool(shuffle)
         self.shards, self.shard = num_shards or 1, shard_id or 0
         if not 0 <= self.shard < self.shards:
             reject(ArgumentError, type(self).__name__,
                    f"shard_id {self.shard} is outside the {self.shards} shards")  # fmt: skip
-        own = -(-rows // self.shards)
-        limit = own if num_samples is None else count_of(
+        self.limit = 0 if num_samples is None else count_of(
             type(self).__name__, "num_samples", num_samples, 0
         )  # fmt: skip
-        self.size = min(own, limit or own)
+        if rows is not None:
+            self.total = rows
+
+    @functools.cached_property
+    def total(self) -> int:
+        """Number of all rows, of which others than a source of Python's know when they are made."""
+        raise NotImplementedError
+
+    @functools.cached_property
+    def size(self) -> int:
+        """Number of the rows of this shard that are used."""
+        own = -(-self.total // self.shards)
+        return min(own, self.limit or own)
 
     def order(self, epoch: int) -> np.ndarray:
         """Returns the numbers of the rows of one pass.
@@ -169,6 +188,26 @@ class Source(Dataset):
         return self.size if self.sampler is None else len(self.order(0))
 
 
+class _Kept:
+    """Rows of an iterator, which come only once: they are kept for the passes after the first."""
+
+    def __init__(self, rows: Iterator[object]) -> None:
+        self._rows, self._turn = rows, threading.Lock()
+        self._kept: list[object] = []
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _Kept, (iter(list(self)),)
+
+    def __iter__(self) -> Iterator[object]:
+        for i in itertools.count():
+            with self._turn:  # of passes in several threads
+                if i == len(self._kept):
+                    self._kept += itertools.islice(self._rows, 1)
+            if i >= len(self._kept):
+                return
+            yield self._kept[i]
+
+
 class GeneratorDataset(Source):
     """Rows from Python.
 
@@ -238,20 +277,21 @@ class GeneratorDataset(Source):
                 f"source cannot be a {type(source).__name__}",
                 fix="give an iterable, a function that returns an iterator, or __getitem__",
             )
-        if not self.random_access and shuffle:
-            reject(ArgumentError, "GeneratorDataset", "an iterator cannot be shuffled",
-                   fix="give the source __getitem__ and __len__, or call .shuffle(buffer)",
-                   )  # fmt: skip
+        if not self.random_access and shuffle:  # MindSpore's program goes on, too
+            warn_user("GeneratorDataset: an iterator is not shuffled; give the source __getitem__ "
+                      "and __len__, or call .shuffle(buffer)")  # fmt: skip
         if not self.random_access and sampler is not None:
             reject(ArgumentError, "GeneratorDataset", "an iterator has no row numbers to sample",
                    fix="give the source __getitem__ and __len__")  # fmt: skip
         if not self.random_access and isinstance(source, Iterator):  # its rows come only once
-            self.source = list(itertools.islice(source, num_samples or None))
-        rows = len(self.source) if self.random_access else self._counted(num_samples)
+            self.source = _Kept(itertools.islice(source, num_samples or None))
+        rows = len(self.source) if self.random_access else num_samples or None
         super().__init__(rows, num_samples, shuffle, num_shards, shard_id, sampler)
 
-    def _counted(self, num_samples: int | None) -> int:
-        return sum(1 for _ in self._iterate()) if num_samples is None else num_samples
+    @functools.cached_property
+    def total(self) -> int:
+        """Number of all rows: an iterator, which may be endless, is run when somebody asks."""
+        return sum(1 for _ in self._iterate())
 
     def _iterate(self) -> Iterator[object]:
         source: Any = self.source() if callable(self.source) else self.source
@@ -274,10 +314,9 @@ class GeneratorDataset(Source):
         """Yields the rows of one pass."""
         if self.random_access:
             return super().rows(epoch)
-        return (
-            self._typed(_row(r)) for i, r in enumerate(self._iterate())
-            if i % self.shards == self.shard and i < self.size * self.shards
-        )  # fmt: skip
+        end = self.size * self.shards if self.limit else None
+        mine = itertools.islice(self._iterate(), self.shard, end, self.shards)
+        return (self._typed(_row(r)) for r in mine)
 
     def rows_at(self, numbers: np.ndarray) -> Iterator[Row]:
         """Yields rows of the first pass."""
