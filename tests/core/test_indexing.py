@@ -183,7 +183,8 @@ A = values((2, 3))
         (slice(0, Tensor(1)), A[:1]),
         (Tensor([True, False]), A[:1]),
         ([True, False], A[:1]),
-        ([[1, 0], [0, 1]], A[np.array([[1, 0], [0, 1]])]),
+        (([[1, 0], [0, 1]],), A[np.array([[1, 0], [0, 1]])]),
+        (np.array([[1, 0], [0, 1]]), A[np.array([[1, 0], [0, 1]])]),
         (([1, 0], [0, 2]), A[[1, 0], [0, 2]]),
         (np.array([1, 0]), A[[1, 0]]),
         (np.int64(1), A[1]),
@@ -326,3 +327,30 @@ def test_the_largest_position_is_not_the_last() -> None:
     x, zeros = Tensor(np.zeros((3, 4), np.float32)), Tensor(np.zeros(1, np.int64))
     with pytest.raises(OutOfRangeError, match="index 18446744073709551615 is out of range"):
         x[zeros, Tensor(np.array([2**64 - 1], np.uint64))]
+
+
+#: What MindSpore takes by lists of lists: one list per axis, beside other entries too.
+BY_LISTS = [
+    ([[0, 1]], ([0, 1],)), ([[0, 1], [1, 0]], ([0, 1], [1, 0])),
+    ([(0, 1), [2, 0]], ([0, 1], [2, 0])),
+    ([[0, 1], 1], ([0, 1], 1)), ([[0, 1], [1, 0], [2, 3]], ([0, 1], [1, 0], [2, 3])),
+    ([[[0, 1], [1, 0]]], ([[0, 1], [1, 0]],)), ([[True, False], [0]], ([True, False], [0])),
+    ([...], (...,)), ([..., 0], (..., 0)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("lists", "entries"), BY_LISTS, ids=str)
+def test_a_list_of_lists_has_one_per_axis(lists: Any, entries: Any) -> None:
+    array = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    wanted = array[entries]
+    np.testing.assert_array_equal(Tensor(array)[lists].asnumpy(), wanted)
+    compiled = ms.jit(lambda x: x[lists], fullgraph=True)
+    np.testing.assert_array_equal(compiled(Tensor(array)).asnumpy(), wanted)
+
+
+def test_what_is_stored_at_a_list_of_lists_of_one_length_goes_to_one_axis() -> None:
+    x = Tensor(np.zeros((3, 2), np.float32))
+    x[[[0, 1], [1, 2]]] = 5.0
+    assert x.asnumpy().tolist() == [[5, 5]] * 3
+    x[[[0, 2], 1]] = 7.0  # no array: one entry per axis
+    assert x.asnumpy().tolist() == [[5, 7], [5, 5], [5, 7]]

@@ -44,6 +44,7 @@ A = counting(2, 3)
         (Tensor([1, -100, 7]), "Tensor(shape=[3], dtype=Int64, value= [   1, -100,    7])"),
         (Tensor([1.0, 2.5]),
          "Tensor(shape=[2], dtype=Float32, value= [ 1.00000000e+00,  2.50000000e+00])"),
+        (Tensor([True, True]), "Tensor(shape=[2], dtype=Bool, value= [ True,  True])"),
         (Tensor([True, False]), "Tensor(shape=[2], dtype=Bool, value= [ True, False])"),
         (Tensor([1.5, -2], ms.float16),
          "Tensor(shape=[2], dtype=Float16, value= [ 1.5000e+00, -2.0000e+00])"),
@@ -68,7 +69,7 @@ A = counting(2, 3)
          "Tensor(shape=[1001], dtype=Int64, value= [   0,    1,    2 ...  998,  999, 1000])"),
         (Tensor(shape=(None, 3), dtype=ms.float32), "Tensor(shape=[-1, 3], dtype=Float32)"),
     ],
-    ids=range(19),
+    ids=range(20),
 )  # fmt: skip
 def test_repr(tensor: Tensor, text: str) -> None:
     assert repr(tensor) == text

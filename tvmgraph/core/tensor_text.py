@@ -56,7 +56,7 @@ def _formatted(array: np.ndarray, dtype: dtypes.DType) -> np.ndarray:
     else:
         wide = array.astype(np.float32) if dtype is dtypes.bfloat16 else array
         texts = [_plain(v, dtype) for v in wide.ravel().tolist()]
-    width = 0 if dtype.kind == "c" else max(map(len, texts))
+    width = {"c": 0, "b": len("False")}.get(dtype.kind, max(map(len, texts)))
     return np.array([t.rjust(width) for t in texts], object).reshape(array.shape)
 
 

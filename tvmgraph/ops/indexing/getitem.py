@@ -61,9 +61,10 @@ def getitem(x: Tensor, index: Any) -> Tensor:
 
     Args:
         x: Tensor of any shape and dtype.
-        index: An int, slice, ``None``, ``Ellipsis``, bool or integer tensor, (nested) list or
-            NumPy array, or a tuple of these. Negative positions count from the end. The shape of
-            what a bool tensor selects depends on its values, which compiled code cannot express.
+        index: An int, slice, ``None``, ``Ellipsis``, bool or integer tensor, list or NumPy array,
+            or a tuple of these; so is a list of lists. Negative positions count from the end. The
+            shape of what a bool tensor selects depends on its values, which compiled code cannot
+            express.
 
     Returns:
         Tensor of ``x``'s dtype.
@@ -89,6 +90,10 @@ def getitem(x: Tensor, index: Any) -> Tensor:
             plain = _plain_index(shape, index if index.__class__ is tuple else (index,))
             if plain is not None:
                 return basic_index(x, plain)
+        elif index.__class__ is list and any(e.__class__ in (list, tuple) for e in index):
+            index = tuple(
+                index
+            )  # a list with one per axis, in MindSpore; stored at, it is an array
         if index.__class__ is tuple:
             fits = 0 < len(index) <= len(shape) and x.aval.is_static
             if fits and all(map(_is_integer_tensor, index)):
@@ -523,7 +528,9 @@ def _axes_used(entry: object) -> int:
 def _is_tuple(index: object) -> TypeGuard[Iterable[object]]:
     """Whether an index has one entry per axis: a tuple, or a list with more than numbers in it."""
     if isinstance(index, list):
-        return any(e is None or isinstance(e, (Tensor, slice)) for e in index)
+        if any(e is None or e is Ellipsis or isinstance(e, (Tensor, slice)) for e in index):
+            return True
+        return len({len(e) if isinstance(e, (list, tuple)) else -1 for e in index}) > 1
     return isinstance(index, tuple)
 
 
