@@ -232,3 +232,12 @@ def test_jacobians_of_compiled_functions(wrap: Any) -> None:
     np.testing.assert_allclose(curvature.asnumpy(), np.diag([6.0, 12.0, 18.0]))
     batch = vmap(grad(jit(lambda v: (v**2).sum())))(Tensor([[1.0, 2.0], [3.0, 4.0]]))
     np.testing.assert_allclose(batch.asnumpy(), [[2.0, 4.0], [6.0, 8.0]])
+
+
+@pytest.mark.parametrize("jacobian", [jacrev, jacfwd])
+def test_a_tuple_of_one_position_gives_a_bare_jacobian(jacobian: Any) -> None:
+    a, b = Tensor([1.0, 2.0]), Tensor([3.0, 4.0])
+    both = jacobian(lambda x, y: (x * y, x + y), (1,))(a, b)
+    assert [j.asnumpy().tolist() for j in both] == [[[1, 0], [0, 2]], [[1, 0], [0, 1]]]
+    found, aux = jacobian(lambda x, y: (x * y, x + y), (0,), has_aux=True)(a, b)
+    assert found.asnumpy().tolist() == [[3, 0], [0, 4]] and aux.asnumpy().tolist() == [4, 6]

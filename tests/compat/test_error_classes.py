@@ -231,6 +231,10 @@ MISTAKES: dict[str, tuple[Callable[[], object], type[Exception]]] = {
     "a transform that is none": (lambda: vision.RandomSelectSubpolicy([[(1, 0.5)]]), TypeError),
     "a batch for one image": (
         lambda: vision.ToPIL()(np.ones((1, 2, 2, 3), np.uint8)), ValueError),
+    "an operator of one's own without a function": (
+        lambda: ops.Custom(1, lambda s: s, lambda d: d, "pyfunc"), TypeError),
+    "an operator of one's own without a shape": (
+        lambda: ops.Custom(abs, func_type="pyfunc")(LINE), TypeError),
     "an overlap of no kind": (lambda: ops.IOU(mode="giou"), KeyError),
     "a number as its kind": (lambda: ops.IOU(1), KeyError),
     "an overlap of no kind by the function": (

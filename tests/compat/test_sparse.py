@@ -215,3 +215,18 @@ def test_what_they_refuse() -> None:
     ):
         with pytest.raises(kind):
             make()
+
+
+def test_the_text_of_a_matrix_is_that_of_mindspore() -> None:
+    indices, values = Tensor([[0, 1], [2, 3]], ms.int32), Tensor([1.5, 2.0])
+    assert str(ms.COOTensor(indices, values, (3, 4))) == (
+        "COOTensor(shape=[3, 4], dtype=Float32, indices=Tensor(shape=[2, 2], dtype=Int32, value=\n"
+        "[[0 1]\n [2 3]]), values=Tensor(shape=[2], dtype=Float32, "
+        "value=[ 1.50000000e+00  2.00000000e+00]))"
+    )
+    indptr, columns = Tensor([0, 1, 1, 1]), Tensor([1])
+    assert repr(ms.CSRTensor(indptr, columns, Tensor([True]), (3, 4))) == (
+        "CSRTensor(shape=[3, 4], dtype=Bool, indptr=Tensor(shape=[4], dtype=Int64, "
+        "value=[0 1 1 1]), indices=Tensor(shape=[1], dtype=Int64, value=[1]), "
+        "values=Tensor(shape=[1], dtype=Bool, value=[ True]))"
+    )

@@ -153,7 +153,8 @@ def jacrev(
 
     Args:
         fn: Function or Cell.
-        grad_position: Positional arguments to differentiate by; an int gives a bare Jacobian.
+        grad_position: Positional arguments to differentiate by; one alone, as an int or a tuple,
+            gives a bare Jacobian.
         has_aux: Whether only the first output is differentiated; the others come last.
 
     Returns:
@@ -184,7 +185,7 @@ def jacrev(
             o = outputs[k]
             rows = vmap(pull)(_basis(o))
             shaped = tuple(F.reshape(d, (*o.shape, *d.shape[1:])) for d in rows)
-            return shaped[0] if isinstance(grad_position, int) else shaped
+            return shaped[0] if len(positions) == 1 else shaped
 
         found = [jacobian(k) for k in range(len(outputs))]
         result = found[0] if isinstance(first, Tensor) else tuple(found)
@@ -201,7 +202,8 @@ def jacfwd(
 
     Args:
         fn: Function or Cell.
-        grad_position: Positional arguments to differentiate by; an int gives a bare Jacobian.
+        grad_position: Positional arguments to differentiate by; one alone, as an int or a tuple,
+            gives a bare Jacobian.
         has_aux: Whether only the first output is differentiated; the others come last.
 
     Returns:
@@ -240,7 +242,7 @@ def jacfwd(
             return [F.reshape(c, (*c.shape[:-1], *x.shape)) for c in columns]
 
         rows = zip(*[by(i) for i in positions])
-        single = isinstance(grad_position, int)
+        single = len(positions) == 1
         per_output = [row[0] if single else row for row in rows]
         result = per_output[0] if isinstance(first, Tensor) else tuple(per_output)
         return (result, aux) if has_aux else result

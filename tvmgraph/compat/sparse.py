@@ -147,8 +147,14 @@ class SparseMatrix:
 
     def __repr__(self) -> str:
         fields = [(n, v) for n, v in zip(self._fields, self) if n != "shape"]  # pyright: ignore
-        text = ", ".join(f"{n}={v!r}" for n, v in fields)
+        text = ", ".join(f"{n}={_shown(v)}" for n, v in fields)
         return f"{type(self).__name__}(shape={list(self.shape)}, dtype={self.dtype}, {text})"
+
+
+def _shown(part: Tensor) -> str:
+    """Returns the text of a part, whose elements MindSpore shows without commas here."""
+    head, equals, elements = repr(part).partition("value=")
+    return head + equals + elements.lstrip(" ").replace(",", "")
 
 
 class _Coo(NamedTuple):

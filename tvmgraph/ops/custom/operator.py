@@ -36,6 +36,7 @@ from tvmgraph.errors import (
     NoGradientError,
     ShapeError,
     TvmgraphError,
+    either,
     reject,
     user_source,
     warn_user,
@@ -150,7 +151,7 @@ class Custom:
             if value is not None and not callable(value):
                 raise ArgumentError(f"{what} must be callable, not {type(value).__name__}")
         if infer is None and (shape is None or dtype is None):
-            raise ArgumentError(
+            raise either(ArgumentError, TypeError)(
                 "the type of the output is not known", fix="pass out_shape and out_dtype, or infer"
             )
         if infer is not None and (shape is not None or dtype is not None):
@@ -373,7 +374,7 @@ def kind_of(func: object, given: str) -> str:
     if kind == "aot" and not isinstance(func, str):
         raise ArgumentError(f"'aot' needs 'library.so:function', not {type(func).__name__}")
     if kind != "aot" and not (callable(func) or is_script(func)):
-        raise ArgumentError(
+        raise either(ArgumentError, TypeError)(
             f"func must be callable, not {type(func).__name__}", fix="pass a function"
         )
     return kind
