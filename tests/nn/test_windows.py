@@ -295,6 +295,15 @@ def test_padding(build: Any, shape: Any, pads: Pads, mode: dict[str, Any]) -> No
 def test_negative_padding_cuts_off() -> None:
     x = rand(1, 4, 4)
     close(nn.ConstantPad2d((-1, 0, 0, -2), 0.0)(Tensor(x)), x[:, :2, 1:])
+    wanted = np.pad(x[:, :2, 1:], [(0, 0), (1, 0), (0, 2)], mode="edge")
+    close(nn.ReplicationPad2d((-1, 2, 1, -2))(Tensor(x)), wanted)
+    close(nn.ReplicationPad1d(-1)(Tensor(x)), x[:, :, 1:-1])
+    deep = rand(1, 3, 4, 5)
+    close(ms.jit(nn.ReplicationPad3d(-1))(Tensor(deep)), deep[:, 1:-1, 1:-1, 1:-1])
+    with pytest.raises(ValueError, match="cuts more than axis 1 has"):
+        nn.ReplicationPad2d(-3)(Tensor(x))
+    with pytest.raises(ValueError, match="at least 0"):
+        nn.ReflectionPad2d(-1)
 
 
 def test_pixel_layers() -> None:

@@ -64,7 +64,7 @@ class _EdgePad(Cell):
     def __init__(self, padding: Any, value: float | None = None) -> None:
         super().__init__()
         op, count = type(self).__name__, 2 * self._axes
-        low = 0 if self._mode != "constant" else -(1 << 31)
+        low = 0 if self._mode == "reflect" else -(1 << 31)
         if is_int(padding):
             padding = (padding,) * count
         elif isinstance(padding, (tuple, list)) and len(padding) % 2:
@@ -301,7 +301,7 @@ class ReplicationPad1d(_MirrorPad):
     r"""Pads the last axis by repeating the edge elements.
 
     Args:
-        padding: An int for both sides or ``(left, right)``.
+        padding: An int for both sides or ``(left, right)``; negative cuts off.
 
     Inputs:
         - **x** (Tensor) - Shape :math:`(N, C, L)` or :math:`(C, L)`.
@@ -324,7 +324,7 @@ class ReplicationPad2d(_MirrorPad):
     r"""Pads the last two axes by repeating the edge elements.
 
     Args:
-        padding: An int for all sides or ``(left, right, top, bottom)``.
+        padding: An int for all sides or ``(left, right, top, bottom)``; negative cuts off.
 
     Inputs:
         - **x** (Tensor) - Shape :math:`(N, C, H, W)` or :math:`(C, H, W)`.
@@ -347,7 +347,7 @@ class ReplicationPad3d(_MirrorPad):
     r"""Pads the last three axes by repeating the edge elements.
 
     Args:
-        padding: An int for all sides or six ints, the last axis first.
+        padding: An int for all sides or six ints, the last axis first; negative cuts off.
 
     Inputs:
         - **x** (Tensor) - Shape :math:`(N, C, D, H, W)` or :math:`(C, D, H, W)`.
