@@ -28,6 +28,7 @@ from tvmgraph.common.dtype import (
     double,
     dtype_to_nptype,
     dtype_to_pytype,
+    get_py_obj_dtype,
     half,
     intc,
     intp,
@@ -43,7 +44,6 @@ from tvmgraph.common.dtype import (
 from tvmgraph.common.mutable import mutable
 from tvmgraph.common.seed import get_seed, set_seed
 from tvmgraph.compat.absent import not_found
-from tvmgraph.compat.typing import ObjectKind
 from tvmgraph.config import (
     COMPATIBLE,
     GRAPH_MODE,
@@ -71,7 +71,6 @@ from tvmgraph.core.random import (
 )
 from tvmgraph.core.tensor import Tensor, tensor
 from tvmgraph.dtypes import (
-    DType,
     bfloat16,
     bool_,
     complex64,
@@ -238,15 +237,6 @@ class DeviceInfo(NamedTuple):
 def get_current_device() -> DeviceInfo:
     """Returns the device that operators run on."""
     return DeviceInfo(get_context("device_target"), get_context("device_id"))
-
-
-def get_py_obj_dtype(obj: object) -> DType | ObjectKind:
-    """Returns the dtype of a tensor or number, or the kind of a string, tuple, list or ``None``.
-
-    Args:
-        obj: A tensor, a Python or NumPy number, or one of these.
-    """
-    return obj.dtype if isinstance(obj, Tensor) else pytype_to_dtype(type(obj))
 
 
 def frombuffer(

@@ -59,6 +59,7 @@ def test_small_names() -> None:
     assert ms.frombuffer(np.arange(4, dtype=np.int32).tobytes(), dtype=ms.int32,
                          offset=4).asnumpy().tolist() == [1, 2, 3]  # fmt: skip
     assert ms.get_py_obj_dtype(Tensor(1, ms.int8)) is ms.int8
+    assert ms.common.dtype.get_py_obj_dtype(1.5) is ms.float64
     kinds = [ms.get_py_obj_dtype(value) for value in ("a", (1,), [1], None)]
     assert kinds == [ms.string, ms.tuple_, ms.list_, ms.type_none]
     assert [str(kind) for kind in kinds] == ["String", "Tuple", "List", "None"]

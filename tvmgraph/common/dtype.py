@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 
 from tvmgraph.compat.typing import Bool, Float, Int, ObjectKind, list_, tuple_, type_none
+from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import TensorType
 from tvmgraph.dtypes import (
     DType,
@@ -122,6 +123,15 @@ def pytype_to_dtype(obj: type) -> DType | ObjectKind:
     return float64 if obj is float else _KINDS.get(obj) or dtype_of(obj)
 
 
+def get_py_obj_dtype(obj: object) -> DType | ObjectKind:
+    """Returns the dtype of a tensor or number, or the kind of a string, tuple, list or ``None``.
+
+    Args:
+        obj: A tensor, a Python or NumPy number, or one of these.
+    """
+    return obj.dtype if isinstance(obj, Tensor) else pytype_to_dtype(type(obj))
+
+
 def type_size_in_bytes(dtype: DType) -> int:
     """Returns the size of one element.
 
@@ -138,7 +148,7 @@ def type_size_in_bytes(dtype: DType) -> int:
 __all__ = [
     "Bool", "DType", "Float", "Int", "bfloat16", "bool_", "byte", "complex64", "complex128",
     "double", "dtype_of", "dtype_to_nptype", "dtype_to_pytype", "float16", "float32", "float64",
-    "half", "int8", "int16", "int32", "int64", "intc", "intp", "list_", "pytype_to_dtype",
-    "short", "single", "tuple_", "type_none", "type_size_in_bytes", "ubyte", "uint8", "uint16",
-    "uint32", "uint64", "uintc", "uintp", "ushort",
+    "get_py_obj_dtype", "half", "int8", "int16", "int32", "int64", "intc", "intp", "list_",
+    "pytype_to_dtype", "short", "single", "tuple_", "type_none", "type_size_in_bytes", "ubyte",
+    "uint8", "uint16", "uint32", "uint64", "uintc", "uintp", "ushort",
 ]  # fmt: skip
