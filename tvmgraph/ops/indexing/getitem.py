@@ -91,9 +91,8 @@ def getitem(x: Tensor, index: Any) -> Tensor:
             if plain is not None:
                 return basic_index(x, plain)
         elif index.__class__ is list and any(e.__class__ in (list, tuple) for e in index):
-            index = tuple(
-                index
-            )  # a list with one per axis, in MindSpore; stored at, it is an array
+            # one list per axis, as in MindSpore; where elements are stored it is an array
+            index = tuple(index)
         if index.__class__ is tuple:
             fits = 0 < len(index) <= len(shape) and x.aval.is_static
             if fits and all(map(_is_integer_tensor, index)):
