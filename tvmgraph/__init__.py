@@ -39,7 +39,7 @@ def __getattr__(name: str) -> Any:
         return [*_names().__all__, *_MODULES]  # what a star import binds
     if name in ("_Function", "_no_grad"):  # private in MindSpore, and used nevertheless
         return getattr(importlib.import_module(f"{__name__}.compat.private"), name)
-    if name.startswith("_"):
+    if name.startswith("_") and name not in ("_c_expression", "_checkparam", "_extends"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if importlib.util.find_spec(f"{__name__}.{name}") is not None:  # also paths of MindSpore
         found = importlib.import_module(f"{__name__}.{name}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -84,3 +86,8 @@ def test_validator_has_checks_only() -> None:
     with pytest.raises(AttributeError, match="no check"):
         _ = Validator.compare
     assert (Validator.EQ, Validator.INC_BOTH) == (Rel.EQ, Rel.INC_BOTH)
+
+
+def test_private_rooms_are_attributes_of_the_package() -> None:
+    code = "import tvmgraph as ms; ms._checkparam.Rel, ms._c_expression, ms._extends"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -122,6 +123,27 @@ def test_one_hot() -> None:
     close(wide, np.array([[5, -1], [-1, -1], [-1, 5]]))
 
 
+@pytest.mark.parametrize(
+    ("layer", "shape"),
+    [
+        (lambda: nn.Dense(3, 2, has_bias=False), (1, 3)),
+        (lambda: nn.Conv1d(3, 2, 1), (1, 3, 4)),
+        (lambda: nn.Conv2d(3, 2, 1), (1, 3, 4, 4)),
+        (lambda: nn.Conv2dTranspose(3, 2, 1), (1, 3, 4, 4)),
+    ],
+)
+def test_a_bias_counts_with_has_bias(layer: Callable[[], Any], shape: tuple[int, ...]) -> None:
+    net = layer()
+    x = Tensor(rand(*shape))
+    compiled, plain = ms.jit(net), net(x).asnumpy()
+    net.bias = ms.Parameter(Tensor(np.full(2, 3, np.float32)), name="b")
+    close(net(x), plain)
+    close(compiled(x), plain)
+    net.has_bias = True
+    close(net(x), plain + 3)
+    close(compiled(x), plain + 3)
+
+
 @pytest.mark.parametrize(("kwargs", "rate"), [({"p": 0.2}, 0.2), ({"keep_prob": 0.3}, 0.7)])
 def test_dropout(kwargs: dict[str, float], rate: float) -> None:
     set_seed(0)
@@ -135,6 +157,18 @@ def test_dropout(kwargs: dict[str, float], rate: float) -> None:
     assert not np.array_equal(y, net(x).asnumpy())  # the next draw
     set_seed(0)
     np.testing.assert_array_equal(y, net(x).asnumpy())
+
+
+@pytest.mark.parametrize("attribute", [{"p": 0.0}, {"keep_prob": 1.0}])
+def test_dropout_is_switched_off_by_its_attributes(attribute: dict[str, float]) -> None:
+    net = nn.Dropout(p=0.5).set_train()
+    compiled = ms.jit(net)
+    x = Tensor(np.ones(1000, np.float32))
+    assert (compiled(x).asnumpy() == 0).any()
+    for name, value in attribute.items():
+        setattr(net, name, value)
+    assert net(x) is x
+    np.testing.assert_array_equal(compiled(x).asnumpy(), x.asnumpy())
 
 
 @pytest.mark.parametrize(

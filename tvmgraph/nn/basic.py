@@ -114,7 +114,7 @@ class Dense(Cell):
 
     def construct(self, x: Tensor) -> Tensor:
         check_last_axis("Dense", x, self.in_channels, "in_channels")
-        bias = None if self.bias is None else self.compute(self.bias)
+        bias = self.compute(self.bias) if self.bias is not None and self.has_bias else None
         y = F.dense(x, self.compute(self.weight), bias)
         return y if self.activation is None else self.activation(y)
 
@@ -249,7 +249,7 @@ class BiDense(Cell):
         left = F.reshape(F.matmul(F.reshape(input1, (rows, i)), flat), (rows, o, j))
         right = F.reshape(input2, (rows, j, 1))
         y = F.reshape(F.matmul(left, right), (*lead, o))
-        return y if self.bias is None else y + self.compute(self.bias)
+        return y + self.compute(self.bias) if self.bias is not None and self.has_bias else y
 
     def extend_repr(self) -> str:
         """Returns the sizes."""
@@ -395,7 +395,8 @@ class Dropout(Cell):
     def construct(self, x: Tensor) -> Tensor:
         if not isinstance(x, Tensor):
             raise DTypeError(f"x must be a Tensor, not {type(x).__name__}")
-        if not self.training or self._rate == 0:
+        # an attribute that is set later can switch dropout off, but not change its probability
+        if not self.training or self._rate == 0 or self.keep_prob == 1 or self.p == 0:
             return x
         return F.dropout(x, p=self._rate, training=True)
 

@@ -130,7 +130,9 @@ class _Conv(Cell):
         weight = self.compute(self.weight)
         if self._axes == 1:
             weight = F.reshape(weight, (*weight.shape[:2], *self.kernel_size[1:]))
-        return weight, None if self.bias is None else self.compute(self.bias)
+        # a bias that is assigned to a layer made without one is not added, as in MindSpore
+        bias = self.bias if self.has_bias else None
+        return weight, None if bias is None else self.compute(bias)
 
     def _check_input(self, x: Tensor) -> None:
         op, rank = type(self).__name__, self._axes + 2
