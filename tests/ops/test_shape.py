@@ -178,6 +178,11 @@ def test_bands_of_diagonals(align: str, k: tuple[int, int]) -> None:
 def test_tuples_and_ranges_become_arrays() -> None:
     assert ops.tuple_to_array(range(1, 7, 2)).asnumpy().tolist() == [1, 3, 5]
     assert ops.tuple_to_array((1.5, 2)).dtype is ms.float32
+    limits = (Tensor([1.0, 2.0]), Tensor([3, 4]))
+    for made in (ops.tuple_to_array(limits), ms.jit(lambda *x: ops.tuple_to_array(x))(*limits)):
+        assert (made.dtype, made.asnumpy().tolist()) == (ms.float32, [[1, 2], [3, 4]])
+    mixed = ops.tuple_to_array((1, Tensor(2.5)))
+    assert (mixed.dtype, mixed.asnumpy().tolist()) == (ms.int32, [1, 2])
 
 
 @pytest.mark.parametrize("dtype", [ms.float16, ms.float32, ms.float64])

@@ -522,10 +522,10 @@ def tuple_to_array(input_x: object) -> Tensor:
     """Returns a tuple of numbers as a tensor.
 
     Args:
-        input_x: Tuple of numbers, or a range.
+        input_x: Tuple of numbers and tensors of one shape, or a range.
 
     Returns:
-        Tensor of shape ``(len(input_x),)``: int32 if the first number is an int, else float32.
+        Tensor of shape ``(len(input_x), ...)``: int32 if the first element is an int, else float32.
 
     Example:
         >>> ops.tuple_to_array((1, 2, 3))
@@ -533,8 +533,13 @@ def tuple_to_array(input_x: object) -> Tensor:
     """
     if isinstance(input_x, (range, list)):
         input_x = tuple(input_x)
-    if not isinstance(input_x, tuple) or not all(dtypes.is_number(v) for v in input_x):
+    if not isinstance(input_x, tuple) or not all(
+        dtypes.is_number(v) or isinstance(v, Tensor) for v in input_x
+    ):
         raise bad(DTypeError, "input_x must be a tuple of numbers", "tuple_to_array",
                   repr(input_x)[:80])  # fmt: skip
     is_int = bool(input_x) and isinstance(input_x[0], int)
-    return Tensor(np.array(input_x, np.int32 if is_int else np.float32))
+    kind = dtypes.int32 if is_int else dtypes.float32
+    if not any(isinstance(v, Tensor) for v in input_x):
+        return Tensor(np.array(input_x, np.int32 if is_int else np.float32))
+    return F.stack([F.cast(v if isinstance(v, Tensor) else Tensor(v), kind) for v in input_x])
