@@ -189,6 +189,32 @@ def test_arguments_and_results_of_many_classes() -> None:
     assert scaled(data) is not scaled(data)
     assert scaled(data).a.tolist() == [3, 6]
 
+
+def test_a_data_class_from_outside_is_returned_itself() -> None:
+    """What was given, or read, comes back: not a copy of what it held while compiling."""
+
+    class Net(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.kept = Data(X, 1.0)
+
+        def construct(self, x: Tensor, given: Data) -> Any:
+            given.k += 1
+            given.a = x * given.k
+            return x * self.kept.k, given, [self.kept]
+
+    net, given = Net(), Data(X, 0.0)
+    f = jit(net)
+    for i in range(4):
+        y, same, (kept,) = f(X, given)
+        assert same is given and kept is net.kept
+        assert (given.k, given.a.tolist(), y.tolist()) == (
+            i + 1,
+            [i + 1, 2 * i + 2],
+            [i + 1, 2 * i + 2],
+        )
+        net.kept.k += 1
+
     @jit
     def dicts(x: Tensor) -> Any:
         found = collections.defaultdict(list)

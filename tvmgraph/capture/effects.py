@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import types
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -257,7 +258,7 @@ class Effects:
         """
         if isinstance(value, types.MethodType):
             value = value.__self__
-        if is_cell(value) and not isinstance(value, type):
+        if is_cell(value):
             return id(value) not in self._interpreter.recorder.guards.made
         return id(value) in self._known or isinstance(value, (types.ModuleType, type))
 
@@ -320,11 +321,13 @@ class Effects:
         """Describes a container that existed before the call.
 
         Args:
-            container: A list, dict or set.
+            container: A list, dict, set, iterator or instance of a data class.
         """
         path = self._paths.get(id(container))
         if path is not None:
             return tree.Leaf("given", path)
+        if dataclasses.is_dataclass(container) and self.existed(container):
+            return tree.Leaf("constant", container)
         kept = isinstance(container, (list, dict, set)) or is_iterator(container)
         if not kept or not self.is_outside(container):
             return None
