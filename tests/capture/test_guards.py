@@ -610,3 +610,24 @@ def test_explain_names_what_the_user_wrote_of_a_named_tuple() -> None:
     double = ms.jit(lambda x: Pair(x * 2, x))
     assert double(Tensor([1.0])).first.item() == 2.0
     assert "'Pair'" in double.explain() and "_tuple_new" not in double.explain()
+
+
+@pytest.mark.parametrize("fullgraph", [False, True])
+def test_attributes_of_a_class_of_cells_are_written_and_become_symbols(fullgraph: bool) -> None:
+    class Counting(nn.Cell):
+        calls = 0
+        last: Any = None
+
+        def construct(self, x: Tensor) -> Tensor:
+            Counting.calls += 1
+            type(self).last = x.sum()
+            return x * Counting.calls
+
+    f = jit(Counting(), fullgraph=fullgraph)
+    for i in range(1, 5):
+        assert f(Tensor([1.0, i])).tolist() == [i, i * i]
+        assert (Counting.calls, Counting.last.item()) == (i, 1 + i)
+    assert f.compile_count == 2
+    Counting.calls = 9
+    assert f(Tensor([1.0, 2.0])).tolist() == [10, 20]
+    assert f.compile_count == 2

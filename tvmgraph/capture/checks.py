@@ -77,12 +77,21 @@ class CellLike(Protocol):
 
 
 def is_cell(value: object) -> TypeGuard[CellLike]:
-    """Whether a value is a Cell or a class of Cells.
+    """Whether a value is a Cell.
 
     Args:
         value: Any object.
     """
-    return getattr(type(value) if not isinstance(value, type) else value, "_is_cell", False) is True
+    return getattr(type(value), "_is_cell", False) is True
+
+
+def is_cell_class(value: object) -> TypeGuard[type[CellLike]]:
+    """Whether a value is a class of Cells.
+
+    Args:
+        value: Any object.
+    """
+    return isinstance(value, type) and getattr(value, "_is_cell", False) is True
 
 
 def _same_float(a: float, b: float) -> bool:
@@ -217,7 +226,7 @@ def is_mortal(value: object) -> bool:
     Args:
         value: Any object.
     """
-    return is_plain_object(value) or (is_cell(value) and not isinstance(value, type))
+    return is_plain_object(value) or is_cell(value)
 
 
 def ends_by_itself(value: object) -> bool:
@@ -486,7 +495,7 @@ def is_function(value: object) -> bool:
     Args:
         value: What a variable holds.
     """
-    return isinstance(value, types.FunctionType) or (is_cell(value) and not isinstance(value, type))
+    return isinstance(value, types.FunctionType) or is_cell(value)
 
 
 def is_library(module: object) -> bool:

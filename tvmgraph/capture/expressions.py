@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tvmgraph.capture import builtin
-from tvmgraph.capture.checks import is_cell, is_function
+from tvmgraph.capture.checks import is_cell, is_cell_class, is_function
 from tvmgraph.capture.frame import Chosen, Frame, Unset
 from tvmgraph.capture.function_source import bound_names, describe
 from tvmgraph.capture.identity import check_compared, identical
@@ -348,7 +348,7 @@ class Expressions:
         if number is None or not isinstance(owner, Sized):
             return self.subscript(owner, positions(owner, index))
         items = [self.subscript(owner, i) for i in range(len(owner))]
-        called = all(is_function(v) or is_cell(v) for v in items)
+        called = all(is_function(v) or is_cell_class(v) for v in items)
         found = items.pop()
         for i, item in reversed([*enumerate(items)]):
             at = number <= i

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from tvmgraph.capture.checks import is_cell, is_library
+from tvmgraph.capture.checks import is_cell, is_cell_class, is_library
 from tvmgraph.capture.traced import TracedTensor
 from tvmgraph.core.parameter import Parameter
 from tvmgraph.core.tensor import Tensor
@@ -130,7 +130,7 @@ def _is_data(value: Any) -> bool:
 
 def _is_code(value: object) -> bool:
     """Whether an attribute is code of the user's."""
-    if not callable(value) or value.__class__ in _DATA or is_cell(value):
+    if not callable(value) or value.__class__ in _DATA or is_cell(value) or is_cell_class(value):
         return False
     owner = value if isinstance(value, types.FunctionType) else value.__class__
     return not is_package_module(owner.__module__)

@@ -470,7 +470,7 @@ class Guards(Conditions):
         Args:
             value: The object, or a list, tuple or dict of such.
         """
-        if is_cell(value) and not isinstance(value, type):
+        if is_cell(value):
             if "param_prefix" not in value.__dict__:
                 return  # it is being made here: Cell.__init__ sets that last
             self.add_cell(value)
@@ -536,7 +536,7 @@ class Guards(Conditions):
         Args:
             value: Anything; what holds no Cell is left alone.
         """
-        if is_cell(value) and not isinstance(value, type):
+        if is_cell(value):
             self.add_cell(value)
         elif isinstance(value, (list, tuple)):
             for v in items_in(value):

@@ -10,7 +10,14 @@ import types
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeGuard
 
-from tvmgraph.capture.checks import HOLDERS, attributes, is_cell, is_library, is_plain_object
+from tvmgraph.capture.checks import (
+    HOLDERS,
+    attributes,
+    is_cell,
+    is_cell_class,
+    is_library,
+    is_plain_object,
+)
 from tvmgraph.capture.frame_tracer import is_package_module
 from tvmgraph.capture.native_effects import contents_of, first_changed
 from tvmgraph.capture.nested import NestedFunction
@@ -91,7 +98,7 @@ def makes_plainly(kind: object) -> TypeGuard[type[object]]:
     Args:
         kind: What is called.
     """
-    if not isinstance(kind, type) or is_library(kind.__module__) or is_cell(kind):
+    if not isinstance(kind, type) or is_library(kind.__module__) or is_cell_class(kind):
         return False
     if type(kind).__call__ is not type.__call__:
         return False

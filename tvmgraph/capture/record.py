@@ -540,7 +540,7 @@ def _is_constant(recorder: Recorder, x: object) -> bool:
     """Whether a value does not change, or existed before the call because of what it is."""
     if isinstance(x, _DATA):
         return True
-    if is_cell(x) and not isinstance(x, type):
+    if is_cell(x):
         return id(x) not in recorder.guards.made
     return isinstance(x, (types.ModuleType, types.BuiltinFunctionType, type)) and not isinstance(
         getattr(x, "__self__", None), (list, dict, set, Tensor)

@@ -144,10 +144,13 @@ class Member(Source):
         Args:
             value: Any object.
         """
+        owner = self.owner()
         if self.slot:
-            setattr(self.owner(), self.name, value)
+            setattr(owner, self.name, value)
+        elif isinstance(owner, type):  # its `__dict__` can only be read
+            type.__setattr__(owner, self.name, value)
         else:
-            self.owner().__dict__[self.name] = value
+            owner.__dict__[self.name] = value
 
     def code(self, names: Names) -> str:
         """Returns an expression that reads it."""

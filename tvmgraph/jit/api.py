@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from tvmgraph.capture import tree
-from tvmgraph.capture.checks import CellLike, is_cell
+from tvmgraph.capture.checks import CellLike, is_cell, is_cell_class
 from tvmgraph.capture.settings import Settings
 from tvmgraph.config import GLOBAL_WRITES, JitConfig, as_jit_config, context
 from tvmgraph.core.state import state
@@ -167,7 +167,7 @@ def _wrap(
     function: object, config: JitConfig | None, settings: Settings,
     signature: Signature | None = None,
 ) -> object:  # fmt: skip
-    if is_cell(function) and isinstance(function, type):
+    if is_cell_class(function):
         function.construct = _jitted(function.construct, config, None, settings, signature)
         return function
     if isinstance(function, JitFunction):
@@ -351,7 +351,7 @@ def jit_class(cls: type) -> type:
     """
     if not isinstance(cls, type):
         raise DTypeError(f"cls must be a class, not {type(cls).__name__}", op="jit_class")
-    if is_cell(cls):
+    if is_cell_class(cls):
         raise DTypeError(
             "a class of Cells is compiled by jit: decorate its construct, or call jit(cell)",
             op="jit_class", got=repr(cls), at=user_source(),
