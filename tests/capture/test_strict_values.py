@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import ChainMap, Counter, UserList, deque
 from collections.abc import Callable
 from typing import Any
 
@@ -250,3 +251,38 @@ def test_a_tensor_decides_about_an_error() -> None:
             assert (compiled(x) == expected).all()
             assert gradient(x).shape == x.shape
     assert compiled.compile_count == 1
+
+
+KEPT: dict[str, tuple[Any, Callable[[Any, Any], object]]] = {
+    "deque": (deque([1]), lambda kept, v: kept.append(v)),
+    "deque, several": (deque([1]), lambda kept, v: kept.extend([2, v])),
+    "Counter": (Counter(a=1), lambda kept, v: kept.update(a=v)),
+    "UserList": (UserList([1]), lambda kept, v: kept.append(v)),
+    "ChainMap": (ChainMap({"a": 1}), lambda kept, v: kept.update(a=v)),
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+@pytest.mark.parametrize("value", ["tensor", "number", "size"])
+def test_code_that_is_not_interpreted_leaves_no_result_of_the_capture(
+    name: str, value: str
+) -> None:
+    kept, put = KEPT[name]
+    before = repr(kept)
+
+    def f(x: Tensor) -> Tensor:
+        total = x.sum()
+        put(kept, total if value == "tensor" else float(total) if value == "number" else len(x))
+        return x * 2
+
+    strict = jit(f, fullgraph=True)
+    for n in (2, 3, 4):
+        try:
+            strict(ops.ones(n))
+        except CaptureError as e:
+            assert value != "size" and "from outside" in str(e)
+            assert "fix: keep it in a list or dict, or return it" in str(e)
+            assert repr(kept) == before
+        else:
+            items = list(kept.values()) if isinstance(kept, (dict, ChainMap)) else list(kept)
+            assert value == "size" and type(items[-1]) is int

@@ -32,7 +32,7 @@ from tvmgraph.capture.function_source import FunctionSource, definition_of, sour
 from tvmgraph.capture.hoist import Hoisted
 from tvmgraph.capture.impure import PURE, ImpureCalls
 from tvmgraph.capture.loops import Loops
-from tvmgraph.capture.native import Native, is_package, makes_plainly
+from tvmgraph.capture.native import KEEP, Native, is_package, makes_plainly
 from tvmgraph.capture.nested import STANDING, NestedFunction
 from tvmgraph.capture.outside import Outside
 from tvmgraph.capture.recorder import Recorder
@@ -202,13 +202,15 @@ class Interpreter(Expressions, Statements, Branches, Loops, Outside, Native):
     def refuse_change(self, function: object, args: tuple[object, ...]) -> None:
         """Leaves to Python, with a graph break, a change outside by code that cannot be read.
 
+        A whole graph, which is used once then, must not leave what it computes there.
+
         Args:
             function: What makes the change.
             args: Its arguments by position.
         """
-        what = self.settings.lax and changed_by_call(function, args, self.effects.is_outside)
-        if what:
-            self.refuse_here(f"changing {what}")
+        what = changed_by_call(function, args, self.effects.is_outside)
+        if what and (self.settings.lax or self.computes(args)):
+            self.refuse_here(f"changing {what}", "" if self.settings.lax else KEEP)
 
     def _value_from(
         self, function: object, args: tuple[object, ...], kwargs: dict[str, object]

@@ -10,6 +10,7 @@ import types
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeGuard
 
+from tvmgraph.capture import tree
 from tvmgraph.capture.checks import (
     HOLDERS,
     attributes,
@@ -21,12 +22,15 @@ from tvmgraph.capture.checks import (
 from tvmgraph.capture.frame_tracer import is_package_module
 from tvmgraph.capture.native_effects import contents_of, first_changed
 from tvmgraph.capture.nested import NestedFunction
+from tvmgraph.capture.traced import TracedTensor
+from tvmgraph.core.symbols import Symbol
 
 if TYPE_CHECKING:
     from tvmgraph.capture.interpreter import Interpreter
 
 _MAKING = (copy.copy, copy.deepcopy, dataclasses.replace, *HOLDERS)  # what they return is new
 _MAX_NESTED = 5
+KEEP = "keep it in a list or dict, or return it"
 
 
 class Native:
@@ -57,6 +61,27 @@ class Native:
         if any(function is f for f in _MAKING):
             self._note_made(result, 0 if function is copy.deepcopy else _MAX_NESTED)
         return result
+
+    def computes(self: Interpreter, values: object) -> bool:
+        """Whether tensors of the capture are among some values; other symbols become constants.
+
+        Args:
+            values: What is handed to code that is not interpreted.
+        """
+        found = tree.leaves(values)
+        for v in found:
+            if isinstance(v, Symbol) and not v.traced:
+                v.specialise()
+        return any(isinstance(v, (Symbol, TracedTensor)) for v in found)
+
+    def check_left(self: Interpreter) -> None:
+        """Raises where code that is not interpreted left a result of the capture outside of it."""
+        for value, left in self.recorder.guards.native_effects.changed(self.effects.is_old):
+            if self.computes(left):
+                self.refuse_here(
+                    f"changing a {type(value).__name__} from outside by code that is not "
+                    "interpreted", KEEP,
+                )  # fmt: skip
 
     def make(
         self: Interpreter, kind: type[object], args: tuple[object, ...], kwargs: dict[str, object]

@@ -81,6 +81,21 @@ class NativeEffects:
             if not _holds(value, content):
                 _refill(value, content)
 
+    def changed(self, is_old: Callable[[object], bool]) -> Iterator[tuple[object, object]]:
+        """Yields objects from outside that hold something else by now, with what they hold.
+
+        Args:
+            is_old: Whether an object is known to be from before the call.
+        """
+        for key, (value, content) in self._kept.items():
+            outside = key in self._outside or is_old(value)
+            if (
+                outside
+                and not isinstance(content, (bytes, np.ndarray))
+                and not _holds(value, content)
+            ):
+                yield value, _content(value)
+
     @contextlib.contextmanager
     def taking(self) -> Iterator[None]:
         """What code changes meanwhile that runs outside of the capture, once, is not put back."""

@@ -278,21 +278,33 @@ def _capture(
         recorder.call = interpreter.call
     with _active(recorder):
         try:
-            value = recorder.call(fn, args, kwargs)
-            interpreter.hoisted.finish(interpreter)
-            recorder.guards.tracer.enable(False)  # the user's code is done
-            captured = _finish(recorder, value, before, interpreter)
-        except CaptureError as e:
-            if interpreter.root is not None:
-                e.node = interpreter.blamed or interpreter.root.node
-                e.names = interpreter.root.names.copy()
-            raise
+            captured = _interpret(interpreter, fn, args, kwargs, before)
+            interpreter.check_left()
         finally:
-            with held_back():
-                interpreter.effects.undo()
             interpreter.let_go()
         recorder.guards.look_again()
         return captured
+
+
+def _interpret(
+    interpreter: Interpreter, fn: Callable[..., object], args: tuple[object, ...],
+    kwargs: dict[str, object], before: list[Value],
+) -> Captured:  # fmt: skip
+    """Executes a call and takes back what it noted: every call will do it."""
+    recorder = interpreter.recorder
+    try:
+        value = recorder.call(fn, args, kwargs)
+        interpreter.hoisted.finish(interpreter)
+        recorder.guards.tracer.enable(False)  # the user's code is done
+        return _finish(recorder, value, before, interpreter)
+    except CaptureError as e:
+        if interpreter.root is not None:
+            e.node = interpreter.blamed or interpreter.root.node
+            e.names = interpreter.root.names.copy()
+        raise
+    finally:
+        with held_back():
+            interpreter.effects.undo()
 
 
 def _arguments(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import (
     Callable,
     ItemsView,
@@ -59,6 +59,21 @@ def tensors(value: object) -> list[Tensor]:
     found: list[Tensor] = []
     _walk(value, found)
     return found
+
+
+def leaves(value: object) -> list[object]:
+    """Returns what is no tuple, list, dict, set or deque in a structure.
+
+    Args:
+        value: Any object.
+    """
+    if isinstance(value, (tuple, list)):
+        return [leaf for v in items_in(value) for leaf in leaves(v)]
+    if isinstance(value, dict):
+        return [leaf for _, v in pairs(value) for leaf in leaves(v)]
+    if isinstance(value, (set, frozenset, deque)):
+        return [leaf for v in value for leaf in leaves(v)]
+    return [value]
 
 
 def _walk(value: object, found: list[Tensor]) -> None:
