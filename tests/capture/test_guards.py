@@ -631,3 +631,52 @@ def test_attributes_of_a_class_of_cells_are_written_and_become_symbols(fullgraph
     Counting.calls = 9
     assert f(Tensor([1.0, 2.0])).tolist() == [10, 20]
     assert f.compile_count == 2
+
+
+def _returned(cell: Any, old: Tensor) -> object:
+    return old
+
+
+def _returned_inside(cell: Any, old: Tensor) -> object:
+    return {"old": [old], "n": 1}
+
+
+def _stored(cell: Any, old: Tensor) -> object:
+    cell.previous = old
+    return cell.previous * 1
+
+
+def _appended(cell: Any, old: Tensor) -> object:
+    cell.log.append(old)
+    return len(cell.log)
+
+
+def _printed(cell: Any, old: Tensor) -> object:
+    print(old)
+    return None
+
+
+@pytest.mark.parametrize("fullgraph", [False, True])
+@pytest.mark.parametrize("leave", [_returned, _returned_inside, _stored, _appended, _printed])
+def test_the_tensor_that_an_attribute_held_before_it_was_replaced_leaves_the_call(
+    leave: Any, fullgraph: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class State(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.now = Tensor([0.0])
+            self.previous: Any = None
+            self.log: list[Tensor] = []
+
+        def construct(self, x: Tensor) -> Any:
+            old = self.now
+            self.now = old + x
+            return leave(self, old)
+
+    shown: list[object] = []
+    for make in (lambda cell: cell, lambda cell: jit(cell, fullgraph=fullgraph)):
+        cell = State()
+        f = make(cell)
+        results = [str(f(Tensor([1.0 + i]))) for i in range(5)]
+        shown += [(results, str(cell.previous), str(cell.log), capsys.readouterr().out)]
+    assert shown[0] == shown[1]

@@ -360,7 +360,8 @@ def _finish(
     recorder: Recorder, value: object, before: list[Value], interpreter: Interpreter
 ) -> Captured:
     outputs: list[Value] = []
-    leaf = _once(lambda x: _result_leaf(recorder, x, before, outputs))
+    leaves: dict[int, tree.Leaf] = {}
+    leaf = _once(lambda x: _result_leaf(recorder, x, before, outputs), leaves)
     if interpreter.settings.mode == "region" and recorder.chosen:  # Python code goes on with them
         leaf = chosen_leaves(recorder, leaf, tree.tensors(value), outputs)
 
@@ -374,6 +375,7 @@ def _finish(
     stored = tree.Described(kept, lambda v: existing(v) or effects.reference(v), described)
     attributes = _attribute_effects(recorder, stored)
     done = effects.finish(stored, tree.Described(shown, existing, described))
+    attributes = _read_anew(recorder, attributes, leaves)
     if interpreter.last_token is not None:  # keeps the prints alive
         outputs.append(recorder.value_of(interpreter.last_token))
     position = _computed_position(recorder, outputs)
@@ -432,9 +434,10 @@ def _names(recorder: Recorder, before: list[Value], written: list[int | Tensor])
     return [labels[before[w]] if isinstance(w, int) else originals[id(w)] for w in written]
 
 
-def _once(describe: Callable[[object], tree.Leaf]) -> Callable[..., tree.Leaf]:
+def _once(
+    describe: Callable[[object], tree.Leaf], tensors: dict[int, tree.Leaf]
+) -> Callable[..., tree.Leaf]:
     """Describes a tensor that is a result twice as one tensor."""
-    tensors: dict[int, tree.Leaf] = {}
 
     def leaf(x: object) -> tree.Leaf:
         if not isinstance(x, Tensor):
@@ -563,11 +566,7 @@ _Effect = tuple[object, str, tree.Structure, object]
 
 
 def _attribute_effects(recorder: Recorder, describe: tree.Described) -> list[_Effect]:
-    """Describes attributes that were written and must be set after every call.
-
-    Which tensor such an attribute held before is no guard, unless it was read elsewhere as well:
-    the attribute is read at every call.
-    """
+    """Describes attributes that were written and must be set after every call."""
     effects: list[_Effect] = []
     gone = recorder.guards.made.keys() - set(map(id, _kept_cells(recorder)))
     for owner, name, before in recorder.attributes():
@@ -579,8 +578,27 @@ def _attribute_effects(recorder: Recorder, describe: tree.Described) -> list[_Ef
         if recorder.interprets or any(isinstance(t, TracedTensor) for t in tree.tensors(value)):
             effects.append((owner, name, describe(value), before))
             recorder.restore(owner, name, before)  # the call itself will set it
-    guards = recorder.guards
-    return [
-        (o, n, s, b if isinstance(b, Tensor) and guards.allow_any_tensor(o, n, b) else None)
-        for o, n, s, b in effects
-    ]
+    return effects
+
+
+def _read_anew(
+    recorder: Recorder, effects: list[_Effect], leaves: Mapping[int, tree.Leaf]
+) -> list[_Effect]:
+    """Returns written attributes with the tensors of which the attribute is read at every call.
+
+    Which one it held is no guard then. It is one where the tensor was read elsewhere as well, or is
+    returned or kept itself: that is this very tensor.
+
+    Args:
+        recorder: The capture.
+        effects: What :func:`_attribute_effects` returned.
+        leaves: What the results and what is stored are, by the ``id`` of the tensor.
+    """
+    any_tensor = recorder.guards.allow_any_tensor
+
+    def anew(owner: object, name: str, before: object) -> bool:
+        found = leaves.get(id(before))
+        leaves_call = found is not None and found.kind == "object"
+        return isinstance(before, Tensor) and not leaves_call and any_tensor(owner, name, before)
+
+    return [(o, n, s, b if anew(o, n, b) else None) for o, n, s, b in effects]
