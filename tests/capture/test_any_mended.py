@@ -552,3 +552,36 @@ def test_what_differs_at_every_call_is_read_by_python() -> None:
     assert net.log == plain.log and list(net.rows) == list(plain.rows)
     assert counts[-1] == counts[23], "captured again at every call"
     assert "again and again because _Cache." in compiled.explain()
+
+
+class Best(nn.Cell):
+    """A Cell whose weight a segment gets as a variable and reads as an attribute."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = ms.Parameter(Tensor([1.0, 4.0]), name="weight")
+        self.best = ms.Parameter(Tensor([2.0, 3.0]), name="best")
+
+    def construct(self, x: Tensor) -> Any:
+        weight = self.weight
+        size = float(x.sum())
+        ops.assign(self.best, ops.maximum(self.best, self.weight))
+        return weight + size, self.weight, [self.weight]
+
+
+def test_a_tensor_that_is_passed_and_read_as_well_is_returned_itself() -> None:
+    cell = Best()
+    f = jit(cell)
+    for k in range(3):
+        total, weight, (inner,) = f(Tensor([float(k), 1.0]))
+        assert weight is inner is cell.weight
+        assert total.tolist() == [2.0 + k, 5.0 + k]
+    assert cell.best.tolist() == [2, 4]
+
+    @jit
+    def g(x: Tensor) -> Any:
+        cell.best.set_data(x * 2)
+        return x + 1, cell.weight
+
+    assert g(cell.weight)[1] is cell.weight
+    assert g(cell.weight)[1] is cell.weight

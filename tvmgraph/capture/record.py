@@ -525,8 +525,9 @@ def _result_leaf(
         value = recorder.value_of(x)
         if any(t is x for t, _ in recorder.captured):  # the caller gets what was read
             return tree.Leaf("object", x)
+        passed = recorder.same_as(x, x)  # it may be read in another way, too
         for i, argument in enumerate(recorder.arguments):
-            if argument is x:
+            if argument is passed:
                 return tree.Leaf("argument", i)
         outputs.append(value)
         return tree.Leaf("output", len(outputs) - 1)
