@@ -585,3 +585,66 @@ def test_a_tensor_that_is_passed_and_read_as_well_is_returned_itself() -> None:
 
     assert g(cell.weight)[1] is cell.weight
     assert g(cell.weight)[1] is cell.weight
+
+
+def _row_is_written(x: Tensor) -> Any:
+    row = x[0]
+    total = float(row.sum())
+    row[1] = total
+    return row
+
+
+def _rows_in_a_list(x: Tensor) -> Any:
+    rows = [x[i] for i in range(len(x))]
+    print(x.sum())
+    for row in rows:
+        row[0] = 1
+    return rows
+
+
+def _row_of_rows(x: Tensor) -> Any:
+    element = x[1:][0][-1:]
+    n = x.asnumpy().size
+    element[0] = n
+    return x
+
+
+def _of_its_own_tensor(x: Tensor) -> Any:
+    y = x * 2
+    part = y[:, 1]
+    float(part.sum())
+    part[0] = 7
+    return y, part
+
+
+@pytest.mark.parametrize("f", [_row_is_written, _rows_in_a_list, _row_of_rows, _of_its_own_tensor])
+def test_a_slice_stays_a_view_behind_a_graph_break(f: Any) -> None:
+    compiled = jit(f)
+    for k in range(3):
+        values = np.arange(6, dtype=np.float32).reshape(3, 2) + k
+        x, same = Tensor(values.copy()), Tensor(values.copy())
+        assert str(compiled(x)) == str(f(same))
+        assert x.tolist() == same.tolist()
+
+
+@pytest.mark.parametrize("fullgraph", [False, True])
+def test_a_slice_that_compiled_code_returns_is_a_view(fullgraph: bool) -> None:
+    table = Tensor(np.zeros((3, 2), np.float32))
+    row = jit(lambda x, i: (x[i], table[:, i]), fullgraph=fullgraph)
+    for i in range(2):
+        x = Tensor(np.zeros((2, 2), np.float32))
+        first, column = row(x, i)
+        first[0], column[1] = 5, i + 1
+        assert x[i].tolist() == [5, 0]
+    assert table.tolist() == [[0, 0], [1, 2], [0, 0]]
+
+
+def test_a_bare_slice_is_a_view_in_every_call() -> None:
+    """Also in those that take the quick way of a repeated call."""
+    table = Tensor(np.zeros((2, 2), np.float32))
+    passed, read = jit(lambda x: x[:, 0]), jit(lambda: table[1])
+    for i in range(5):
+        x = Tensor(np.zeros((2, 2), np.float32))
+        column, row = passed(x), read()
+        column[1], row[0] = i, i + 1
+        assert (x.tolist(), table.tolist()) == ([[0, 0], [i, 0]], [[0, 0], [i + 1, 0]])

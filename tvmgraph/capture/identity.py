@@ -273,3 +273,46 @@ def _joined(
             outputs.append(recorder.value_of(same))
             found = tree.Leaf("chosen", (len(outputs) - 1, its, found))
     return found
+
+
+def view_leaves(
+    recorder: Recorder, leaf: Callable[[object], tree.Leaf], results: Iterable[Tensor]
+) -> Callable[..., tree.Leaf]:
+    """Returns what describes results: a slice of a tensor that the caller has stays its view.
+
+    Args:
+        recorder: Of the capture.
+        leaf: Describes a result as a tensor of its own.
+        results: The tensors that the function returns.
+    """
+    known = {id(t) for t in (*results, *recorder.arguments, *[t for t, _ in recorder.captured])}
+
+    def whole(t: Tensor) -> tree.Leaf | None:
+        if id(t) in known:
+            return described(t)
+        base = _base_of(t)
+        around = None if base is None else whole(base[0])
+        return None if around is None or base is None else tree.Leaf("part", (around, base[1]))
+
+    def described(x: object) -> tree.Leaf:
+        found, base = leaf(x), _base_of(x)
+        if base is None or found.kind != "output":
+            return found
+        around = whole(base[0])
+        return found if around is None else tree.Leaf("view", (found, around, base[1]))
+
+    return described
+
+
+def _base_of(x: object) -> tuple[Tensor, object] | None:
+    """Returns of what a tensor is a view and its index, if the index is the same in all calls."""
+    base = getattr(x, "_base", None) if isinstance(x, Tensor) else None
+    return base if isinstance(base, tuple) and _is_fixed(base[1]) else None
+
+
+def _is_fixed(index: object) -> bool:
+    if isinstance(index, tuple):
+        return all(map(_is_fixed, index))
+    if isinstance(index, slice):
+        return all(map(_is_fixed, (index.start, index.stop, index.step)))
+    return index is None or index is ... or type(index) is int

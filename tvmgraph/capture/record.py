@@ -17,7 +17,7 @@ from tvmgraph.capture.deciding import Deciding
 from tvmgraph.capture.effects import Effect
 from tvmgraph.capture.guards import Guards
 from tvmgraph.capture.handlers import outside_capture
-from tvmgraph.capture.identity import check_returned, chosen_leaves
+from tvmgraph.capture.identity import check_returned, chosen_leaves, view_leaves
 from tvmgraph.capture.interpreter import Interpreter
 from tvmgraph.capture.native_effects import NativeEffects
 from tvmgraph.capture.promotion import (
@@ -369,7 +369,7 @@ def _finish(
     _check_results(value, interpreter)
     _keep_parameters(recorder)
     existing = effects.existing if interpreter.settings.lax else lambda v: None
-    described = tree.Described(leaf, existing)
+    described = tree.Described(view_leaves(recorder, leaf, tree.tensors(value)), existing)
     result = described(value)
     kept = _kept_leaf(recorder, shown)
     stored = tree.Described(kept, lambda v: existing(v) or effects.reference(v), described)

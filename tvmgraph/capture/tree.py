@@ -30,7 +30,8 @@ class Leaf:
             ``"argument"`` (tensor argument number),
             ``"object"`` (a tensor that was read by reference), ``"constant"``, or ``"given"``
             (a container among the arguments, as a path), or ``"chosen"`` (the number of an output
-            that decides, and two leaves).
+            that decides, and two leaves), or ``"view"`` (an output, the leaf of what it was
+            taken out of, and the index), or ``"part"`` (the same without an output).
         value: The number, tensor or constant.
     """
 
@@ -238,6 +239,14 @@ def rebuild(
         return given
     if structure.kind == "output":
         return outputs[structure.value]
+    if structure.kind in ("view", "part"):
+        *own, around, index = structure.value
+        around = rebuild(around, outputs, arguments, given, made)
+        if not own:
+            return around[index]
+        view = rebuild(own[0], outputs, arguments, given, made)
+        view._base = (around, index)
+        return view
     if structure.kind == "chosen":
         flag, *leaves = structure.value
         return rebuild(leaves[not outputs[flag].item()], outputs, arguments, given, made)

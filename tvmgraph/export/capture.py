@@ -223,7 +223,7 @@ def _in_order_of_result(graph: Graph, result: tree.Structure, held: Mapping[int,
 
 def _leaves(structure: tree.Structure) -> Iterator[tree.Leaf]:
     if isinstance(structure, tree.Leaf):
-        yield structure
+        yield structure.value[0] if structure.kind == "view" else structure
     else:
         for child in structure.children:
             yield from _leaves(child)

@@ -250,9 +250,17 @@ class _Source:
         for i, kind in enumerate(types):
             lines += self._wrapped(f"t{i}", f"result[{i}]" if len(types) > 1 else "result", kind)
         outputs = f"[{', '.join(f't{i}' for i in range(len(types)))}]"
-        plain = isinstance(captured.result, tree.Leaf) and captured.result.kind == "output"
-        if not self.entry.acts and plain and not compiled.constants:
-            return [*lines, f"return t{captured.result.value}"]  # pyright: ignore
+        bare = captured.result if isinstance(captured.result, tree.Leaf) else None
+        if not self.entry.acts and bare is not None and not compiled.constants:
+            if bare.kind == "output":
+                return [*lines, f"return t{bare.value}"]
+            if bare.kind == "view" and bare.value[1].kind in ("argument", "object"):
+                own, around, index = bare.value
+                tensors = [f"a{i}" for i, a in enumerate(self.args) if isinstance(a, Tensor)]
+                given = around.kind == "argument"
+                whole = tensors[around.value] if given else self.name(around.value)
+                view = f"t{own.value}"
+                return [*lines, f"{view}._base = {whole}, {self.name(index)}", f"return {view}"]
         if compiled.constants:
             lines += [f"outputs = {outputs}", f"{self.name(compiled.own_constants)}(outputs)"]
             outputs = "outputs"
