@@ -466,6 +466,27 @@ def test_a_tensor_passed_twice_stays_one() -> None:
     assert f.compile_count == 2
 
 
+def test_a_view_that_is_passed_with_its_tensor_stays_a_view() -> None:
+    def written(x: Tensor, row: Tensor) -> Tensor:
+        row[1] = 9
+        return x.sum()
+
+    def read(x: Tensor, row: Tensor) -> Tensor:
+        x[0, 1] = 9
+        row += 1
+        return row.sum() + x.sum()
+
+    for fn in (written, read):
+        f = jit(fn)
+        for apart in (False, True, False, True):
+            x, y = (Tensor(np.arange(6, dtype=np.float32).reshape(2, 3)) for _ in range(2))
+            row, its = (Tensor([1.0, 2.0, 3.0]), Tensor([1.0, 2.0, 3.0])) if apart else (x[0], y[0])
+            assert f(x, row).item() == fn(y, its).item()
+            np.testing.assert_array_equal(x.asnumpy(), y.asnumpy())
+            np.testing.assert_array_equal(row.asnumpy(), its.asnumpy())
+        assert f.compile_count == 2
+
+
 def test_a_parameter_that_is_passed_and_written() -> None:
     p = Parameter(Tensor([1.0]), name="p")
 

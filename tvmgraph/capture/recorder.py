@@ -487,12 +487,18 @@ class Recorder:
     def identify(self, given: Sequence[Tensor], traced: Sequence[TracedTensor]) -> None:
         """Makes every given tensor denote the argument that stands for it first.
 
+        A view of another one is a view of what stands for that.
+
         Args:
             given: The tensors of the call.
             traced: The arguments that stand for them.
         """
         for t, new in zip(given, traced):
             self._arguments_of.setdefault(id(t), new)
+        for t, new in zip(given, traced):
+            base = t._base
+            if isinstance(base, tuple) and id(base[0]) in self._arguments_of:
+                new._base = (self._arguments_of[id(base[0])], base[1])
 
     def same_as(self, given: Tensor, new: Tensor) -> Tensor:
         """Returns the argument that stands for a tensor, ``new`` if there is no other.

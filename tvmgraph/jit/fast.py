@@ -138,6 +138,7 @@ class _Source:
         if self.entry.captured.aliasing_matters:  # no tensor may come in several ways
             tensors = [i for i, a in enumerate(self.args) if isinstance(a, Tensor)]
             kinds += [f"a{i} is not a{j}" for i in tensors for j in tensors if i < j]
+            kinds += [f"a{i}._base is None" for i in tensors if len(tensors) > 1]
             kinds += [
                 f"isinstance(a{i}, Parameter) is {isinstance(self.args[i], Parameter)}"
                 for i in tensors

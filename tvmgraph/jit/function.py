@@ -98,6 +98,10 @@ class CompileRecord:
     reused: int = 0
 
 
+#: Which arguments are one tensor or views, see :meth:`JitFunction._aliases`.
+Aliases = tuple[tuple[int, ...], tuple[int, ...], tuple[tuple[int, int, str], ...]]
+
+
 @dataclass(slots=True)
 class _Call:
     """A call that is not like the one before.
@@ -388,19 +392,24 @@ class JitFunction(Inspectable):
             self.fast_call = fast_call(entry, call.args, now)
         return result
 
-    def _aliases(self, leaves: list[Tensor]) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    def _aliases(self, leaves: list[Tensor]) -> Aliases | None:
         """Returns which arguments are the same tensor, or one that the function reads itself.
 
         Returns:
-            For every tensor the number of the first that it is, and the ids of those that some
-            entry holds; ``None`` if all are different.
+            For every tensor the number of the first that it is, the ids of those that some entry
+            holds, and which are views of others, with the index; ``None`` if all are different.
         """
         if len(leaves) < 2 and not self._owned:
             return None
         first: dict[int, int] = {}
         pattern = tuple([first.setdefault(id(t), i) for i, t in enumerate(leaves)])
         own = tuple([id(t) for t in leaves if id(t) in self._owned])
-        return (pattern, own) if own or len(first) < len(leaves) else None
+        views = tuple([
+            (i, first[id(base[0])], repr(base[1])) for i, t in enumerate(leaves)
+            if isinstance(base := t._base, tuple) and id(base[0]) in first
+        ])  # fmt: skip
+        alike = own or views or len(first) < len(leaves)
+        return (pattern, own, views) if alike else None
 
     @noticed()
     def _compile_aliased(self, call: _Call, why: str) -> Entry:
