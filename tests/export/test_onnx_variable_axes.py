@@ -27,9 +27,25 @@ def conv(stride: int, pad_mode: str = "pad", padding: int = 1) -> nn.Cell:
     return nn.Conv2d(3, 3, 3, stride, pad_mode=pad_mode, padding=padding)
 
 
+class Residual(nn.Cell):
+    """Two ways to halve an image, as in residual networks."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.long, self.short = conv(2, "same", 0), nn.Conv2d(3, 3, 1, 2, pad_mode="same")
+
+    def construct(self, x: Tensor) -> Tensor:
+        return self.long(x) + self.short(x)
+
+
 #: Name: the function or Cell, the shape of its input, and sizes of the axes that vary.
 CASES: dict[str, tuple[Callable[..., Any], tuple[int | None, ...], list[tuple[int, ...]]]] = {
     "mean by size": (lambda x: x.sum(0) / x.shape[0], ROWS, OF_ROWS),
+    "root of a size": (lambda x: x / x.shape[0] ** 0.5 + 1 / (2 * x.shape[0] - 1), ROWS, OF_ROWS),
+    "Primitives": (
+        lambda x: ops.Reshape()(ops.Slice()(x, (0, 1), (x.shape[0], 6)), (x.shape[0], 2, 3)),
+        ROWS, OF_ROWS,
+    ),
     "half": (lambda x: x[: x.shape[0] // 2], ROWS, OF_ROWS),
     "last": (lambda x: x[:-1], ROWS, OF_ROWS),
     "square": (
@@ -53,6 +69,17 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[int | None, ...], list[tuple[in
         IMAGES, [(33, 40), (64, 65)],
     ),
     "same padding": (conv(1, "same", 0), IMAGES, OF_IMAGES),
+    "same padding with strides": (
+        nn.SequentialCell(
+            conv(2, "same", 0), nn.MaxPool2d(3, 2, pad_mode="same"), conv(3, "same", 0),
+            nn.AvgPool2d(2, 2, pad_mode="same"),
+        ),
+        IMAGES, [(33, 40), (64, 65)],
+    ),
+    "residual with strides": (Residual(), IMAGES, OF_IMAGES),
+    "32 pixels become one": (
+        nn.SequentialCell(*(conv(2) for _ in range(5)), conv(1, "same", 0)), IMAGES, [(64, 97)]
+    ),
     "transposed convolution": (nn.Conv2dTranspose(3, 2, 3, 2), IMAGES, OF_IMAGES),
     "average pool": (
         lambda x: ops.avg_pool2d(x, 3, 2, padding=1, count_include_pad=False), IMAGES, OF_IMAGES

@@ -119,6 +119,8 @@ SLICES: dict[str, tuple[Any, int]] = {
     "a branch by size 1": (lambda x: x if x.shape[0] > 1 else x * 3, 2),
     "axes of size 1": (lambda x: ops.squeeze(x), 2),
     "broadcast": (lambda x: x + x.sum(0, keepdims=True), 1),
+    "half of the half": (lambda x: x[: (x.shape[0] + 1) // 2 // 2], 1),
+    "by a sum of sizes": (lambda x: x * (3.0 / (2 * x.shape[0] - 1)), 1),
 }
 
 

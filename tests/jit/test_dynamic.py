@@ -212,6 +212,12 @@ PROGRAMS: dict[str, Callable[[Tensor], Any]] = {
         ops.repeat_interleave(x, 2, 0),
         ops.eye(x.shape[0], dtype=ms.float32) @ x,
     ),
+    "sums of sizes": lambda x: (
+        x + 1 / (2 * x.shape[0] - 1),
+        x * (x.shape[0] + 1) ** 0.5,
+        x * ((x.shape[0] + 3) % 2.5),
+        x * (-2.0) ** (x.shape[0] % 3),
+    ),
     "format": lambda x: x * int(f"{x.shape[0]}"),
 }
 

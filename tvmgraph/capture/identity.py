@@ -7,7 +7,7 @@ what is written to ``z`` is written to ``x`` or to ``y``.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from tvmgraph.graph import Value
 
 if TYPE_CHECKING:
     from tvmgraph.capture.recorder import Recorder
+    from tvmgraph.capture.traced import TracedTensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,6 +274,44 @@ def _joined(
             outputs.append(recorder.value_of(same))
             found = tree.Leaf("chosen", (len(outputs) - 1, its, found))
     return found
+
+
+#: Which arguments are one tensor or views, see :func:`aliases_of`.
+Aliases = tuple[tuple[int, ...], tuple[int, ...], tuple[tuple[int, int, str], ...]]
+
+
+def aliases_of(leaves: Sequence[Tensor], owned: Container[int]) -> Aliases | None:
+    """Returns which arguments are the same tensor, or one that the function reads itself.
+
+    Args:
+        leaves: The tensors among the arguments.
+        owned: The ids of those that some capture holds.
+
+    Returns:
+        For every tensor the number of the first that it is, the ids of those that are owned, and
+        which are views of others, with the index; ``None`` if all are different.
+    """
+    first: dict[int, int] = {}
+    pattern = tuple([first.setdefault(id(t), i) for i, t in enumerate(leaves)])
+    own = tuple([id(t) for t in leaves if id(t) in owned])
+    views = tuple([
+        (i, first[id(base[0])], repr(base[1])) for i, t in enumerate(leaves)
+        if isinstance(base := t._base, tuple) and id(base[0]) in first
+    ])  # fmt: skip
+    return (pattern, own, views) if own or views or len(first) < len(leaves) else None
+
+
+def keep_views(given: Iterable[Tensor], arguments: Mapping[int, TracedTensor]) -> None:
+    """Makes arguments of a capture views of each other where the tensors of the call are.
+
+    Args:
+        given: The tensors of the call.
+        arguments: What stands for them, by their ``id``.
+    """
+    for t in given:
+        base = t._base
+        if isinstance(base, tuple) and id(base[0]) in arguments:
+            arguments[id(t)]._base = (arguments[id(base[0])], base[1])
 
 
 def view_leaves(

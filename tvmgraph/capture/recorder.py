@@ -160,6 +160,10 @@ class Recorder:
             return value.as_tensor(dtype)
         if isinstance(value, Dim):
             return F.size_value(*self.having(value.roots), size=value, dtype=dtype)
+        here = self.symbols  # a file computes numbers of sizes itself: it has no Python
+        if here is not None and here.ships and value.is_arithmetic(self.sizes):
+            wide = {r: self.number(Dim(r), dtypes.float64) for r in value.roots}
+            return F.cast(value.evaluate(wide), dtype)
         key = (value.text, dtype)
         found = self.numbers.get(key)
         if found is None:
@@ -487,18 +491,13 @@ class Recorder:
     def identify(self, given: Sequence[Tensor], traced: Sequence[TracedTensor]) -> None:
         """Makes every given tensor denote the argument that stands for it first.
 
-        A view of another one is a view of what stands for that.
-
         Args:
             given: The tensors of the call.
             traced: The arguments that stand for them.
         """
         for t, new in zip(given, traced):
             self._arguments_of.setdefault(id(t), new)
-        for t, new in zip(given, traced):
-            base = t._base
-            if isinstance(base, tuple) and id(base[0]) in self._arguments_of:
-                new._base = (self._arguments_of[id(base[0])], base[1])
+        identity.keep_views(given, self._arguments_of)
 
     def same_as(self, given: Tensor, new: Tensor) -> Tensor:
         """Returns the argument that stands for a tensor, ``new`` if there is no other.

@@ -87,7 +87,8 @@ class Dim(Symbol):
         Raises:
             GraphError: if the text is no expression of sizes.
         """
-        return _parse(text)
+        # the text may come from a file: it must not be so long that it takes forever
+        return _parse(text if len(text) <= _LONGEST else "")
 
     def exactly(self, symbol: str, a: object, b: object) -> int | Dim | None:
         """Returns the result as a size, or ``None`` where it is none.
@@ -234,10 +235,32 @@ def _combine_sizes(symbol: str, a: int | Dim, b: int | Dim) -> int | Dim | None:
             return exact if symbol == "//" else 0
         positive = b > 0 if isinstance(b, int) else proven(">", b, 0)
         if positive and proven(">=", a, 0):
+            if symbol == "//" and isinstance(a, Dim) and isinstance(b, int):
+                return _rounded_down(a, b)
             return Dim.of({(f"({_wrapped(a)}{symbol}{_wrapped(b)})",): 1})
         if positive and symbol == "//" and proven("<=", a, 0):  # -(-n // k): rounded up
             return -((b - 1 - a) // b)
     return None
+
+
+def _rounded_down(a: Dim, b: int) -> int | Dim:
+    """Returns ``a // b`` in one form: ``(n-1)//2 + 1`` is ``(n+1)//2``, ``n//2//2`` is ``n//4``."""
+    whole = Dim.of({k: c // b for k, c in a.terms.items() if not k or c % b == 0})
+    rest = _sum(a, _combine_sizes("*", whole, b) or 0, -1)
+    if not proven(">=", rest, 0):
+        whole, rest = 0, a
+    if isinstance(rest, int):
+        return _sum(whole, rest // b, 1)
+    ((product, factor), *more) = rest.terms.items()
+    inner = (
+        _divided(product[0])
+        if factor == len(product) == 1 and (not more or () in rest.terms)
+        else None
+    )
+    if inner is not None and len(more) <= 1:  # (x // k + c) // b is (x + c * k) // (k * b)
+        x, k = inner
+        rest, b = _sum(x, rest.terms.get((), 0) * k, 1), k * b
+    return _sum(whole, Dim.of({(f"({_wrapped(rest)}//{b})",): 1}), 1)
 
 
 def _sum(a: int | Dim, b: int | Dim, sign: int) -> int | Dim:
@@ -290,11 +313,11 @@ _LONGEST = 1000  # characters of the text of a size
 
 
 def _parse(text: str, values: Mapping[str, object] | None = None) -> int | Dim:
-    # the text may come from a file: no calls, and no powers, which could take forever
+    # nor may it have calls, or powers
     harmless = all(c.isalnum() or c in "_ +-*/%()" for c in text) and "**" not in text
     found = None
     try:
-        if harmless and len(text) <= _LONGEST:
+        if harmless:
             code = compile(text, "<size>", "eval")
             names = {n: Dim(n) for n in code.co_names}
             found = eval(code, {"__builtins__": {}}, {**names, **(values or {})})
@@ -392,15 +415,16 @@ def _divided(atom: str) -> tuple[int | Dim, int] | None:
 
 
 def _least_of_divided(size: int | Dim) -> int | None:
-    """Returns the least value by ``k * (a // k) <= a``, None if that gives none."""
+    """Returns the least value by ``a - k < k * (a // k) <= a``, None if that gives none."""
     for product, c in _terms(size).items():
-        divided = _divided(product[0]) if c < 0 and len(product) == 1 else None
+        divided = _divided(product[0]) if len(product) == 1 else None
         if divided is None:
             continue
         whole, k = divided
+        near = whole if c < 0 else _sum(whole, k - 1, -1)
         rest = _sum(size, Dim.of({product: c}), -1)
         least = Dim.of({p: k * n for p, n in _terms(rest).items()})
-        least = _sum(least, Dim.of({p: -c * n for p, n in _terms(whole).items()}), -1)
+        least = _sum(least, Dim.of({p: -c * n for p, n in _terms(near).items()}), -1)
         low = least if isinstance(least, int) else bounds(least)[0]
         return None if low is None else -(-low // k)
     return None

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Generator, Iterable, Mapping
+import re
+from collections.abc import Callable, Container, Generator, Iterable, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from types import CodeType
@@ -289,9 +290,20 @@ class Symbol:
         Args:
             values: A number, or anything that has arithmetic, by root.
         """
+        return eval(self._compiled(), NAMESPACE, dict(values))
+
+    def is_arithmetic(self, names: Container[str]) -> bool:
+        """Whether it is made of some names by operators alone, without functions.
+
+        Args:
+            names: The names.
+        """
+        return all(name in names for name in self._compiled().co_names)
+
+    def _compiled(self) -> CodeType:
         if self._code is None:
             self._code = compile(self.text, "<symbol>", "eval")
-        return eval(self._code, NAMESPACE, dict(values))
+        return self._code
 
     def current(self) -> int | float:
         """Returns the value in the call at hand; only to decide something that is noted."""
@@ -521,10 +533,19 @@ def _combine(symbol: str, a: object, b: object) -> Number:
         if found is not None:
             return found
     value = _OPERATORS[symbol](current(a), current(b))
-    made = Scalar(f"({text_of(a)} {symbol} {text_of(b)})", roots_of(a, b), value)
+    made = Scalar(f"({_operand(a)} {symbol} {_operand(b)})", roots_of(a, b), value)
     if symbol in _POWERS or (symbol in _DIVISIONS and (isinstance(b, Symbol) or not b)):
         _note_possible(made)
     return made
+
+
+_SINGLE = re.compile(r"[\w.]+")  # a name or a number
+
+
+def _operand(value: object) -> str:
+    """The text of a number within an expression: a sum, or what has a sign, is in parentheses."""
+    text = text_of(value)
+    return text if isinstance(value, Scalar) or _SINGLE.fullmatch(text) else f"({text})"
 
 
 def apply_function(name: str, *args: object) -> Scalar:

@@ -116,6 +116,11 @@ def capture_program(
     values: dict[str, np.ndarray] = {}
     held: dict[int, Value] = {}
     for holder, p in zip(captured.holders, graph.params):
+        if p.role is Role.STATE and isinstance(holder, int):  # a number of Python's
+            raise ExportError(
+                "Python's functions compute a number of a size, which a file cannot", op="export",
+                got=graph.name, fix="compute it by operators, as n ** 0.5, or export a fixed size",
+            )  # fmt: skip
         if p.role is Role.STATE:
             raise ExportError(
                 "the network draws random numbers, which a file cannot reproduce", op="export",

@@ -6,6 +6,7 @@ option ``dynamic={"x": {0: "batch"}}`` says so; axes of one name have equal size
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,12 +19,15 @@ from tvmgraph.capture.record import argument_labels
 from tvmgraph.core.sizes import Dim
 from tvmgraph.core.symbols import Specialise
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
-from tvmgraph.errors import ArgumentError, ExportError, reject
+from tvmgraph.errors import ArgumentError, ExportError, TvmgraphError, reject
 from tvmgraph.export.capture import Program, capture_program, unwrapped
 
 Dynamic = Mapping[str, Mapping[int, str]]
 # sizes of examples: large enough for most windows, and hardly a size of anything else
 _EXAMPLES = (37, 41, 43, 47, 53, 59, 61, 67)
+# of images: large enough for 32 pixels to become one, and several to be left
+_IMAGES = (131, 137, 139, 149, 151, 157, 163, 167)
+_SPATIAL = 2  # the first axis that an image may have
 
 
 @dataclass(frozen=True)
@@ -64,7 +68,7 @@ def given_inputs(net: object, args: tuple[object, ...]) -> tuple[object, ...]:
 
 
 def variable_inputs(
-    net: object, args: tuple[object, ...], dynamic: Dynamic | None = None
+    net: object, args: tuple[object, ...], dynamic: Dynamic | None = None, images: bool = False
 ) -> VariableInputs | None:
     """Finds the axes that vary, or returns None if all sizes are fixed.
 
@@ -73,6 +77,7 @@ def variable_inputs(
         args: Example inputs; axes whose sizes are names, as in ``Tensor(shape=["batch", 3])``,
             vary.
         dynamic: Names of more axes that vary, by axis and by name of the input.
+        images: Whether examples are as large as images.
 
     Raises:
         ArgumentError: if an input or axis does not exist.
@@ -91,6 +96,9 @@ def variable_inputs(
         raise ArgumentError(f"at most {len(_EXAMPLES)} sizes may vary, not {len(names)}",
                             op="export")  # fmt: skip
     values = dict(zip(names.values(), _EXAMPLES))
+    if images:
+        large = dict(zip(names.values(), _IMAGES))
+        values |= {n: large[n] for (_, axis), n in sizes.items() if axis >= _SPATIAL}
     examples = [
         _example(t, {a: values[n] for (j, a), n in sizes.items() if j == i})
         for i, t in enumerate(leaves)
@@ -117,7 +125,20 @@ def variable_program(
     Raises:
         ExportError: if the code needs the value of a size that shall vary.
     """
-    variable = variable_inputs(net, args, dynamic)
+    try:
+        return _program(net, args, dynamic, training, describes, images=False)
+    except TvmgraphError as e:
+        if describes:  # images of small examples may have shrunk to nothing
+            with contextlib.suppress(TvmgraphError):
+                return _program(net, args, dynamic, training, describes, images=True)
+        raise e
+
+
+def _program(
+    net: object, args: tuple[object, ...], dynamic: Dynamic | None, training: bool,
+    describes: bool, images: bool,
+) -> tuple[Program, dict[str, str]]:  # fmt: skip
+    variable = variable_inputs(net, args, dynamic, images)
     if variable is None:
         return capture_program(net, args, training=training), {}
     try:

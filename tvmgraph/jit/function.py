@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from tvmgraph import forking, hooks
 from tvmgraph.capture import tree
 from tvmgraph.capture.checks import MortalKeys
+from tvmgraph.capture.identity import Aliases, aliases_of
 from tvmgraph.capture.promotion import Promotion
 from tvmgraph.capture.record import Captured, capture
 from tvmgraph.capture.settings import Settings
@@ -96,10 +97,6 @@ class CompileRecord:
     passes: str = ""
     target: str = ""
     reused: int = 0
-
-
-#: Which arguments are one tensor or views, see :meth:`JitFunction._aliases`.
-Aliases = tuple[tuple[int, ...], tuple[int, ...], tuple[tuple[int, int, str], ...]]
 
 
 @dataclass(slots=True)
@@ -393,23 +390,10 @@ class JitFunction(Inspectable):
         return result
 
     def _aliases(self, leaves: list[Tensor]) -> Aliases | None:
-        """Returns which arguments are the same tensor, or one that the function reads itself.
-
-        Returns:
-            For every tensor the number of the first that it is, the ids of those that some entry
-            holds, and which are views of others, with the index; ``None`` if all are different.
-        """
+        """Returns which arguments are the same tensor, or one that the function reads itself."""
         if len(leaves) < 2 and not self._owned:
             return None
-        first: dict[int, int] = {}
-        pattern = tuple([first.setdefault(id(t), i) for i, t in enumerate(leaves)])
-        own = tuple([id(t) for t in leaves if id(t) in self._owned])
-        views = tuple([
-            (i, first[id(base[0])], repr(base[1])) for i, t in enumerate(leaves)
-            if isinstance(base := t._base, tuple) and id(base[0]) in first
-        ])  # fmt: skip
-        alike = own or views or len(first) < len(leaves)
-        return (pattern, own, views) if alike else None
+        return aliases_of(leaves, self._owned)
 
     @noticed()
     def _compile_aliased(self, call: _Call, why: str) -> Entry:

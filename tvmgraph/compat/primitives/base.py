@@ -29,6 +29,7 @@ from tvmgraph.core.guard import guard
 from tvmgraph.core.guard import guard_module as _guard_module
 from tvmgraph.core.op import F
 from tvmgraph.core.random import Generator
+from tvmgraph.core.sizes import Dim
 from tvmgraph.errors import (
     ArgumentError,
     DTypeError,
@@ -244,7 +245,7 @@ def _primexpr(
 
 
 def _is_int(value: object) -> bool:
-    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    return isinstance(value, (numbers.Integral, Dim)) and not isinstance(value, bool)
 
 
 def _is_ints(value: object) -> bool:
@@ -298,22 +299,23 @@ def _checked(op: str, name: str, kind: Any, value: Any) -> object:
     if kind == "dtype":
         return dtypes.dtype_of(value)
     expected, holds = KINDS["str" if isinstance(kind, tuple) else kind.replace("positive", "ints")]
-    got = f"{name}={value!r}"
     if not holds(value):  # MindSpore raises either error where words or sizes are expected
         words_or_sizes = isinstance(kind, tuple) or kind == "str" or holds is _is_ints
         error = TypeOrValueError if words_or_sizes else DTypeError
         error = either(error, KeyError) if op in _KEYED else error
         reject(error, f"ops.{op}", f"{name} must be {expected}, not {type(value).__name__}",
-               got)  # fmt: skip
+               f"{name}={value!r}")  # fmt: skip
     if isinstance(kind, tuple) and value.lower() not in map(str.lower, kind):
         words = " or ".join(repr(k) for k in kind)
         error = either(ArgumentError, KeyError) if op in _KEYED else ArgumentError
-        raise error(f"{name} must be {words}, not {value!r}", op=f"ops.{op}", got=got)
+        reject(error, f"ops.{op}", f"{name} must be {words}, not {value!r}", f"{name}={value!r}")
     items = value if isinstance(value, (tuple, list)) else (value,)
     if kind == "positive" and any(v < 1 for v in items):
-        raise ArgumentError(f"{name} must be at least 1, not {value!r}", op=f"ops.{op}", got=got)
+        reject(ArgumentError, f"ops.{op}", f"{name} must be at least 1, not {value!r}",
+               f"{name}={value!r}")  # fmt: skip
     if kind == "above0" and any(v <= 0 for v in items):
-        raise ArgumentError(f"{name} must be above 0, not {value!r}", op=f"ops.{op}", got=got)
+        reject(ArgumentError, f"ops.{op}", f"{name} must be above 0, not {value!r}",
+               f"{name}={value!r}")  # fmt: skip
     return tuple(value) if isinstance(value, list) else value
 
 

@@ -13,6 +13,7 @@ from tvmgraph import dtypes, hooks
 from tvmgraph.core import rules
 from tvmgraph.core.arguments import AxisLike, DTypeLike
 from tvmgraph.core.op import F
+from tvmgraph.core.sizes import Dim
 from tvmgraph.core.state import call_user
 from tvmgraph.core.tensor import Tensor, tensor_from_numpy
 from tvmgraph.dtypes import int32
@@ -31,7 +32,9 @@ def ints(value: object) -> Any:
         return value
     if isinstance(value, Tensor):
         value = value.tolist()
-    return tuple(int(v) for v in value) if isinstance(value, (tuple, list)) else value
+    if not isinstance(value, (tuple, list)):
+        return value
+    return tuple(v if isinstance(v, Dim) else int(v) for v in value)
 
 
 # ---- elementwise and reductions ------------------------------------------------------------------

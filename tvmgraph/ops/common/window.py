@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from types import EllipsisType
 from typing import Any, TypeAlias, TypedDict
@@ -19,10 +19,18 @@ from tvmgraph.core import rules
 from tvmgraph.core.arguments import is_sequence
 from tvmgraph.core.columns import Builder, Expr
 from tvmgraph.core.op import Sample, sample
+from tvmgraph.core.sizes import proven
 from tvmgraph.core.symbols import described, scope
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.types import Dim, Shape, TensorType
-from tvmgraph.errors import ArgumentError, DTypeError, ShapeError, TvmgraphError, user_source
+from tvmgraph.errors import (
+    ArgumentError,
+    DTypeError,
+    ExportError,
+    ShapeError,
+    TvmgraphError,
+    user_source,
+)
 from tvmgraph.ops.common.arguments import bad, require
 
 Ints = tuple[int, ...]
@@ -118,7 +126,8 @@ def same_padding(spatial: Sequence[int], kernel: Ints, stride: Ints, dilation: I
     """
     result: list[tuple[int, int]] = []
     for size, k, s, d in zip(spatial, kernel, stride, dilation, strict=True):
-        total = max((-(-size // s) - 1) * s + d * (k - 1) + 1 - size, 0)
+        total = (-(-size // s) - 1) * s + d * (k - 1) + 1 - size
+        total = 0 if proven("<=", total, 0) else total if proven(">=", total, 0) else max(total, 0)
         result.append((total // 2, total - total // 2))
     return tuple(result)
 
@@ -254,6 +263,40 @@ def flat_padding(padding: Pairs) -> list[int]:
         padding: Elements before and after every axis.
     """
     return [lo for lo, _ in padding] + [hi for _, hi in padding]
+
+
+def onnx_padding(
+    spatial: Shape, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints
+) -> dict[str, object]:
+    """Returns ONNX's attribute of a padding; one that follows from sizes is that of ``"same"``.
+
+    Args:
+        spatial: Sizes of the spatial axes.
+        kernel: Sizes of the window.
+        stride: Distances of neighbouring windows.
+        padding: Elements before and after every axis.
+        dilation: Distances of neighbouring taps.
+
+    Raises:
+        ExportError: if a padding follows from sizes in another way.
+    """
+    if not any(isinstance(n, Dim) for pair in padding for n in pair):
+        return {"pads": flat_padding(padding)}
+    roots = sorted({root for d in spatial if isinstance(d, Dim) for root in d.roots})
+    for first in range(_LARGE, 2 * _LARGE, 37):  # all remainders, after divisions, too
+        sizes = {root: first + i for i, root in enumerate(roots)}
+        given = tuple(_at(n, sizes) for pair in padding for n in pair)
+        same = same_padding([_at(d, sizes) for d in spatial], kernel, stride, dilation)
+        if given != tuple(n for pair in same for n in pair):
+            raise ExportError("a padding that depends on the size is none of ONNX's")
+    return {"auto_pad": "SAME_UPPER"}
+
+
+_LARGE = 1024  # pixels; no network makes nothing of them
+
+
+def _at(size: int | Dim, sizes: Mapping[str, int]) -> int:
+    return size.evaluate(sizes) if isinstance(size, Dim) else size
 
 
 def batches(count: int, per_item: int) -> list[slice]:

@@ -30,6 +30,7 @@ from tvmgraph.ops.common.window import (
     conv_sample,
     flat_padding,
     in_order,
+    onnx_padding,
     out_sizes,
     output_padding,
     require_spatial,
@@ -82,10 +83,10 @@ def _numpy_conv(
 
 
 def _onnx_attrs(attrs: Grouped) -> dict[str, object]:
-    """What ONNX calls the attributes."""
+    """What ONNX calls the attributes, but for the padding."""
     return {
-        "strides": list(attrs["stride"]), "pads": flat_padding(attrs["padding"]),
-        "dilations": list(attrs["dilation"]), "group": attrs["groups"],
+        "strides": list(attrs["stride"]), "dilations": list(attrs["dilation"]),
+        "group": attrs["groups"],
     }  # fmt: skip
 
 
@@ -115,7 +116,8 @@ def _vjp_conv(
 
 
 def _onnx_conv(O: OnnxOps, x: OnnxNamed, w: OnnxNamed, **attrs: Unpack[Grouped]) -> OnnxNamed:
-    return O.Conv(x, w, **_onnx_attrs(attrs))
+    window = w.type.static_shape[2:], attrs["stride"], attrs["padding"], attrs["dilation"]
+    return O.Conv(x, w, **onnx_padding(x.type.shape[2:], *window), **_onnx_attrs(attrs))
 
 
 def _conv_factors(types: Sequence[TensorType], attrs: Mapping[str, object]) -> str:
@@ -353,7 +355,13 @@ def _vjp_conv_transpose(
 def _onnx_conv_transpose(
     O: OnnxOps, x: OnnxNamed, w: OnnxNamed, *, output_padding: Ints, **attrs: Unpack[Grouped]
 ) -> OnnxNamed:
-    return O.ConvTranspose(x, w, output_padding=list(output_padding), **_onnx_attrs(attrs))
+    return O.ConvTranspose(
+        x,
+        w,
+        output_padding=list(output_padding),
+        pads=flat_padding(attrs["padding"]),
+        **_onnx_attrs(attrs),
+    )
 
 
 def _transposed(images: Ints, *more: object, output_padding: Ints = (), **kwargs: Any) -> Sample:

@@ -335,7 +335,7 @@ def tensor_scatter_elements(
 @fusible
 def _scattered(x: Tensor, index: Tensor, updates: Tensor, axis: int, mode: str) -> Tensor:
     """What is ignored adds -0.0, which changes nothing, or goes to a slice behind the end."""
-    size = x.aval.static_shape[axis]
+    size = x.aval.shape[axis]
     index = F.cast(index, dtypes.int64)
     index = F.where(F.less(index, 0), index + size, index)
     if mode == "add" and size and x.dtype not in dtypes.COMPLEX:

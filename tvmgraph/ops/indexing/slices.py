@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 
 from tvmgraph.core.arguments import PerAxis, is_sequence
+from tvmgraph.core.sizes import Dim
 from tvmgraph.core.symbols import narrowing
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.errors import (
@@ -29,7 +30,7 @@ from tvmgraph.ops.indexing.getitem import getitem, setitem
 __all__ = ["narrow", "select_scatter", "slice", "slice_scatter", "strided_slice"]
 
 
-def _ints(name: str, values: object, argument: str) -> list[int]:
+def _ints(name: str, values: object, argument: str) -> list[int | Dim]:
     parts = split_up(values)
     if is_sequence(parts) and has_unknown(parts):
         return list(parts)  # pyright: ignore[reportReturnType]
@@ -39,7 +40,7 @@ def _ints(name: str, values: object, argument: str) -> list[int]:
         raise bad(
             TypeOrValueError, f"{argument} must be a tuple of ints", name, f"{argument}={values!r}"
         )
-    return [as_int(v, name, argument) for v in values]
+    return [v if isinstance(v, Dim) else as_int(v, name, argument) for v in values]
 
 
 def slice(input_x: Tensor, begin: object, size: object) -> Tensor:
@@ -65,19 +66,24 @@ def slice(input_x: Tensor, begin: object, size: object) -> Tensor:
     """
     require_tensor("slice", input_x, "input_x")
     begins, sizes = _ints("slice", begin, "begin"), _ints("slice", size, "size")
-    got = f"input_x={input_x.aval}, begin={begins}, size={sizes}"
+
+    def got() -> str:
+        return f"input_x={input_x.aval}, begin={begins}, size={sizes}"
+
     if not len(begins) == len(sizes) == input_x.ndim:
         raise bad(ShapeError, f"begin and size need one entry for each of {input_x.ndim} axes",
-                  "slice", got)  # fmt: skip
+                  "slice", got())  # fmt: skip
     if has_unknown(begins) or has_unknown(sizes):
         ends = [None if n.__class__ is int and n == -1 else b + n for b, n in zip(begins, sizes)]
         return getitem(input_x, tuple(map(builtins.slice, begins, ends)))
     entries = []
-    for axis, (b, n, d) in enumerate(zip(begins, sizes, input_x.aval.static_shape)):
-        n = d - b if n == -1 else n
-        if b < 0 or n < 0 or b + n > d:
+    for axis, (b, n, d) in enumerate(zip(begins, sizes, input_x.aval.shape)):
+        n = d - b if n.__class__ is int and n == -1 else n
+        with narrowing():
+            leaves = b < 0 or n < 0 or b + n > d
+        if leaves:
             raise bad(either(OutOfRangeError, ValueError),
-                      f"[{b}, {b + n}) leaves axis {axis} of size {d}", "slice", got,
+                      f"[{b}, {b + n}) leaves axis {axis} of size {d}", "slice", got(),
                       "keep begin + size within the axis")  # fmt: skip
         entries.append((b, b + n, 1))
     return basic_index(input_x, tuple(entries))
@@ -127,13 +133,16 @@ def strided_slice(
     name = "strided_slice"
     require_tensor(name, input_x, "input_x")
     b, e, s = (_ints(name, v, n) for v, n in ((begin, "begin"), (end, "end"), (strides, "strides")))
-    got = f"input_x={input_x.aval}, begin={b}, end={e}, strides={s}"
+
+    def got() -> str:
+        return f"input_x={input_x.aval}, begin={b}, end={e}, strides={s}"
+
     if not len(b) == len(e) == len(s):
-        raise bad(ArgumentError, "begin, end and strides must have one length", name, got)
+        raise bad(ArgumentError, "begin, end and strides must have one length", name, got())
     if bin(ellipsis_mask).count("1") > 1:
-        raise bad(ArgumentError, "ellipsis_mask can have one bit only", name, got)
+        raise bad(ArgumentError, "ellipsis_mask can have one bit only", name, got())
     if any(step.__class__ is int and step == 0 for step in s):
-        raise bad(ArgumentError, "a stride cannot be zero", name, got)
+        raise bad(ArgumentError, "a stride cannot be zero", name, got())
     index: list[object] = []
     for i in range(len(b)):
         if _is_set(ellipsis_mask, i):
@@ -149,7 +158,7 @@ def strided_slice(
     try:
         return getitem(input_x, tuple(index))
     except TvmgraphError as error:
-        error.op, error.got = f"ops.{name}", got
+        error.op, error.got = f"ops.{name}", got()
         raise
 
 

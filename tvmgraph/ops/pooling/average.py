@@ -23,6 +23,7 @@ from tvmgraph.ops.common.window import (
     Point,
     Tap,
     flat_padding,
+    onnx_padding,
     out_sizes,
     output_padding,
     pad_array,
@@ -147,9 +148,10 @@ def _lower_avg_pool(R: Builder, x: Expr, **attrs: Unpack[_Window]) -> Expr:
 def _onnx_avg_pool(O: OnnxOps, x: OnnxNamed, **attrs: Unpack[_Window]) -> OnnxNamed:
     """An average over all taps, scaled where the window divides by another number."""
     kernel, stride, padding = attrs["kernel"], attrs["stride"], attrs["padding"]
-    inside = not attrs["divisor"] and not any(map(any, attrs["counted"]))
+    inside = not attrs["divisor"] and attrs["counted"] == ((0, 0),) * len(kernel)
+    pads = onnx_padding(x.type.shape[2:], kernel, stride, padding, (1,) * len(kernel))
     y = O.AveragePool(x, kernel_shape=list(kernel), strides=list(stride),
-                      pads=flat_padding(padding), count_include_pad=int(not inside))  # fmt: skip
+                      count_include_pad=int(not inside), **pads)  # fmt: skip
     if inside or (not attrs["divisor"] and padding == attrs["counted"]):
         return y
     spatial = tuple(int(v) for v in x.type.shape[2:])

@@ -23,8 +23,8 @@ from tvmgraph.ops.common.window import (
     Point,
     Sliding,
     Tap,
-    flat_padding,
     in_order,
+    onnx_padding,
     out_sizes,
     pad_array,
     require_spatial,
@@ -116,14 +116,15 @@ _ONNX_WIDER = {dtypes.bfloat16: dtypes.float32} | {
 
 def _onnx_node(O: OnnxOps, x: OnnxNamed, outputs: int, **attrs: Unpack[Sliding]) -> Any:
     kernel, stride, padding, dilation = in_order(attrs)
-    dtype = x.type.dtype
+    y, dtype = x, x.type.dtype
     if dtype not in _ONNX_DTYPES:
         if dtype not in _ONNX_WIDER:
             raise ExportError(f"MaxPool of ONNX has no {dtype.name}",
                               fix="cast the input to int32 or float64")  # fmt: skip
-        x = O.Cast(x, to=O.dtype(_ONNX_WIDER[dtype]))
-    return O.MaxPool(x, kernel_shape=list(kernel), strides=list(stride), outputs=outputs,
-                     pads=flat_padding(padding), dilations=list(dilation))  # fmt: skip
+        y = O.Cast(x, to=O.dtype(_ONNX_WIDER[dtype]))
+    pads = onnx_padding(x.type.shape[2:], kernel, stride, padding, dilation)
+    return O.MaxPool(y, kernel_shape=list(kernel), strides=list(stride), outputs=outputs,
+                     dilations=list(dilation), **pads)  # fmt: skip
 
 
 def _onnx_max_pool(O: OnnxOps, x: OnnxNamed, **attrs: Unpack[Sliding]) -> OnnxNamed:
