@@ -339,7 +339,7 @@ def isreal(input: Tensor) -> Tensor:
 
     Example:
         >>> ops.isreal(Tensor([1.0]))
-        Tensor(shape=[1], dtype=Bool, value= [True])
+        Tensor(shape=[1], dtype=Bool, value= [ True])
     """
     return F.equal(F.imag(require_tensor("isreal", input)), 0)
 

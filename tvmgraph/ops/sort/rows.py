@@ -357,7 +357,7 @@ def intopk(x1: Tensor, x2: Tensor, k: int) -> Tensor:
 
     Example:
         >>> ops.intopk(Tensor([[1.0, 3.0, 2.0]]), Tensor([2]), 2)
-        Tensor(shape=[1], dtype=Bool, value= [True])
+        Tensor(shape=[1], dtype=Bool, value= [ True])
     """
     require_tensor("intopk", x1, "x1")
     require_tensor("intopk", x2, "x2")
