@@ -251,15 +251,13 @@ def _rounded_down(a: Dim, b: int) -> int | Dim:
         whole, rest = 0, a
     if isinstance(rest, int):
         return _sum(whole, rest // b, 1)
-    ((product, factor), *more) = rest.terms.items()
-    inner = (
-        _divided(product[0])
-        if factor == len(product) == 1 and (not more or () in rest.terms)
-        else None
-    )
-    if inner is not None and len(more) <= 1:  # (x // k + c) // b is (x + c * k) // (k * b)
-        x, k = inner
-        rest, b = _sum(x, rest.terms.get((), 0) * k, 1), k * b
+    inner = dict(rest.terms)
+    constant = inner.pop((), 0)
+    product, factor = next(iter(inner.items()))
+    divided = _divided(product[0]) if len(inner) == factor == len(product) == 1 else None
+    if divided is not None:  # (x // k + c) // b is (x + c * k) // (k * b)
+        x, k = divided
+        rest, b = _sum(x, constant * k, 1), k * b
     return _sum(whole, Dim.of({(f"({_wrapped(rest)}//{b})",): 1}), 1)
 
 
