@@ -168,6 +168,7 @@ def test_integers_are_pushed_forward_as_they_are_pulled_back(compiled: bool) -> 
 
 
 def test_vmap_of_grad_and_grad_of_vmap() -> None:
+    ms.set_seed(0)  # some weights give a derivative that cancels, which rounding then decides
     net = nn.SequentialCell(nn.Dense(4, 3), nn.Tanh(), nn.Dense(3, 1))
     x = rand(6, 4).astype(np.float32)
 
