@@ -80,7 +80,7 @@ class Source(Dataset):
 
     @functools.cached_property
     def total(self) -> int:
-        """Number of all rows, of which others than a source of Python's know when they are made."""
+        """Number of all rows, which most sources know when they are made."""
         raise NotImplementedError
 
     @functools.cached_property
@@ -290,7 +290,7 @@ class GeneratorDataset(Source):
 
     @functools.cached_property
     def total(self) -> int:
-        """Number of all rows: an iterator, which may be endless, is run when somebody asks."""
+        """Number of all rows. An iterator, which may be endless, is run when somebody asks."""
         return sum(1 for _ in self._iterate())
 
     def _iterate(self) -> Iterator[object]:
