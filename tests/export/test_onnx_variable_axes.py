@@ -162,6 +162,14 @@ def test_limits_that_the_code_sets_are_said(function: Callable[..., Tensor], sai
         assert relative_error(run_onnxruntime(model, args), eager(function, args)) <= MAX_ERROR
 
 
+def test_cubic_positions_are_rounded_as_no_onnx_operator_does() -> None:
+    def larger(x: Tensor) -> Tensor:
+        return ops.interpolate(x, (x.shape[2] * 2, x.shape[3] * 2), mode="bicubic")
+
+    with pytest.raises(ExportError, match="needs axes of known sizes in ONNX"):
+        onnx_model(larger, (Tensor(shape=IMAGES, dtype=ms.float32),))
+
+
 def test_a_window_that_does_not_fit_is_no_decision_of_the_code() -> None:
     """The file refuses smaller images as eager code does, so that nobody has to be told."""
     with warnings.catch_warnings():

@@ -173,10 +173,15 @@ class OnnxBuilder:
         Args:
             value: A number, sequence or array.
             dtype: dtype of the elements; by default NumPy's for ``value``.
+
+        Raises:
+            ExportError: if there are symbolic sizes among them.
         """
         array = (
             np.asarray(value) if dtype is None else np.asarray(value, dtypes.dtype_of(dtype).numpy)
         )
+        if array.dtype == object:  # of sizes that vary
+            raise ExportError("its ONNX form needs known sizes")
         name = self._fresh("const")
         self.initializers[name] = numpy_helper.from_array(
             np.ascontiguousarray(array).reshape(array.shape), name

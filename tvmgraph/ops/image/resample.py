@@ -270,15 +270,12 @@ def _onnx_resample(
     return O.Cast(y, to=O.dtype(t.dtype))
 
 
-#: ONNX's attributes of a mode.
+#: ONNX's attributes of a mode. Other cubic ones round positions to 1/1024, which ONNX cannot.
 _RESIZE: dict[str, dict[str, object]] = {
     "nearest": {"mode": "nearest", "coordinate": "asymmetric", "nearest_mode": "floor"},
     "nearest_exact": {"mode": "nearest", "nearest_mode": "round_prefer_ceil"},
     "linear": {"mode": "linear"},
-    "cubic": {"mode": "cubic", "cubic_coeff_a": -0.75},
     "cubic_exact": {"mode": "cubic", "cubic_coeff_a": -0.75},
-    "cubic_asymmetric": {"mode": "cubic", "cubic_coeff_a": -0.75, "coordinate": "asymmetric"},
-    "keys": {"mode": "cubic", "cubic_coeff_a": -0.5, "exclude_outside": 1},
 }
 
 
@@ -288,7 +285,7 @@ def _onnx_resize(
 ) -> OnnxNamed:  # fmt: skip
     """ONNX's own operator, for axes whose sizes are not known."""
     if transposed or mode not in _RESIZE:
-        raise ExportError(f"mode {mode!r} needs axes of known sizes")
+        raise ExportError(f"its mode {mode!r} needs axes of known sizes in ONNX")
     attrs = dict(_RESIZE[mode])
     how = attrs.pop("coordinate", "half_pixel")
     scales = np.array([1 / scale], np.float32) if scale else None
