@@ -162,6 +162,19 @@ def test_limits_that_the_code_sets_are_said(function: Callable[..., Tensor], sai
         assert relative_error(run_onnxruntime(model, args), eager(function, args)) <= MAX_ERROR
 
 
+@pytest.mark.filterwarnings("ignore:export")  # of an image of one pixel, which has no two thirds
+@pytest.mark.parametrize("mode", ["nearest", "nearest-exact"])
+@pytest.mark.parametrize(("up", "down"), [(7, 3), (2, 3), (10, 11)])
+def test_elements_are_chosen_as_eager_code_rounds(mode: str, up: int, down: int) -> None:
+    def resized(x: Tensor) -> Tensor:
+        return ops.interpolate(x, x.shape[2] * up // down, mode=mode)
+
+    model = onnx_model(resized, (Tensor(shape=(1, 1, None), dtype=ms.float32),))
+    for n in (8, 14, 50, 62, 93, 100, 108, 122, 124, 182):
+        args = (Tensor(np.arange(n, dtype=np.float32)[None, None]),)
+        assert relative_error(run_onnxruntime(model, args), eager(resized, args)) <= MAX_ERROR
+
+
 def test_cubic_positions_are_rounded_as_no_onnx_operator_does() -> None:
     def larger(x: Tensor) -> Tensor:
         return ops.interpolate(x, (x.shape[2] * 2, x.shape[3] * 2), mode="bicubic")

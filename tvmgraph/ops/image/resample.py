@@ -251,6 +251,7 @@ def _onnx_resample(
     wide = wide_dtype(t.dtype)
     x = O.Cast(x, to=O.dtype(wide))
     if isinstance(size, Dim) or isinstance(t.shape[axis], Dim):
+        x.type = t.with_dtype(wide)
         return O.Cast(_onnx_resize(O, x, axis, size, **table), to=O.dtype(t.dtype))
     index, weight = _table(size, int(t.shape[axis]), **table)
     if index.shape[1] > 8:  # many taps: the whole matrix is smaller than as many gathers
@@ -272,8 +273,6 @@ def _onnx_resample(
 
 #: ONNX's attributes of a mode. Other cubic ones round positions to 1/1024, which ONNX cannot.
 _RESIZE: dict[str, dict[str, object]] = {
-    "nearest": {"mode": "nearest", "coordinate": "asymmetric", "nearest_mode": "floor"},
-    "nearest_exact": {"mode": "nearest", "nearest_mode": "round_prefer_ceil"},
     "linear": {"mode": "linear"},
     "cubic_exact": {"mode": "cubic", "cubic_coeff_a": -0.75},
 }
@@ -283,16 +282,42 @@ def _onnx_resize(
     O: OnnxOps, x: OnnxNamed, axis: int, size: int | Dim, mode: str, align_corners: bool,
     scale: float, transposed: bool,
 ) -> OnnxNamed:  # fmt: skip
-    """ONNX's own operator, for axes whose sizes are not known."""
+    """An axis whose size is not known: ONNX's own operator, or elements where it rounds else."""
+    if not transposed and mode.startswith("nearest"):
+        index = _onnx_nearest(O, x.type.shape[axis], size, mode, align_corners, scale)
+        return O.Gather(x, index, axis=axis)
     if transposed or mode not in _RESIZE:
         raise ExportError(f"its mode {mode!r} needs axes of known sizes in ONNX")
-    attrs = dict(_RESIZE[mode])
-    how = attrs.pop("coordinate", "half_pixel")
+    how = "align_corners" if align_corners else "half_pixel"
     scales = np.array([1 / scale], np.float32) if scale else None
     return O.Resize(
         x, None, scales, None if scale else O.shape([size]), axes=[axis],
-        coordinate_transformation_mode="align_corners" if align_corners else how, **attrs,
+        coordinate_transformation_mode=how, **_RESIZE[mode],
     )  # fmt: skip
+
+
+def _onnx_nearest(
+    O: OnnxOps, inputs: int | Dim, outputs: int | Dim, mode: str, align: bool, scale: float
+) -> OnnxNamed:
+    """The elements that :func:`_positions` chooses, computed as it does."""
+
+    def wide(size: int | Dim) -> OnnxNamed:
+        return O.Cast(O.size(size), to=O.dtype(dtypes.float64))
+
+    half, one = np.float64(0.5), np.float64(1)
+    i = O.Range(wide(0), wide(outputs), wide(1))
+    if align:
+        at = O.Mul(i, O.Div(wide(inputs - 1), O.Max(wide(outputs - 1), one)))
+    else:
+        step = O.const(scale, dtypes.float64) if scale else O.Div(wide(inputs), wide(outputs))
+        if mode == "nearest":
+            at = O.Mul(*(O.Cast(v, to=O.dtype(dtypes.float32)) for v in (i, step)))
+        else:
+            at = O.Sub(O.Mul(O.Add(i, half), step), half)
+    if mode == "nearest_exact":
+        at = O.Add(at, half)
+    index = O.Cast(O.Floor(at), to=O.dtype(dtypes.int64))
+    return O.Clip(index, O.size(0), O.size(inputs - 1))
 
 
 def _vjp_resample(
