@@ -125,24 +125,25 @@ def variable_program(
     Raises:
         ExportError: if the code needs the value of a size that shall vary.
     """
-    try:
-        return _program(net, args, dynamic, training, describes, images=False)
-    except TvmgraphError as e:
-        if describes:  # images of small examples may have shrunk to nothing
-            with contextlib.suppress(TvmgraphError):
-                return _program(net, args, dynamic, training, describes, images=True)
-        raise e
-
-
-def _program(
-    net: object, args: tuple[object, ...], dynamic: Dynamic | None, training: bool,
-    describes: bool, images: bool,
-) -> tuple[Program, dict[str, str]]:  # fmt: skip
-    variable = variable_inputs(net, args, dynamic, images)
+    variable = variable_inputs(net, args, dynamic)
     if variable is None:
         return capture_program(net, args, training=training), {}
     try:
-        promotion = replace(variable.promotion, describes=describes)
+        return _symbolic(net, variable, training, describes)
+    except TvmgraphError:
+        images = variable_inputs(net, args, dynamic, images=True) if describes else None
+        if images is not None and any(a >= _SPATIAL for _, a in images.promotion.sizes):
+            with contextlib.suppress(TvmgraphError):  # small ones may have shrunk to nothing
+                return _symbolic(net, images, training, describes)
+        raise
+
+
+def _symbolic(
+    net: object, variable: VariableInputs, training: bool, describes: bool
+) -> tuple[Program, dict[str, str]]:
+    """Captures a network for all sizes; see :func:`variable_program`."""
+    promotion = replace(variable.promotion, describes=describes)
+    try:
         program = capture_program(net, variable.args, training=training, promotion=promotion)
     except Specialise as e:
         raise _depends(variable, e.roots, f", which is needed at {e.at}") from None
