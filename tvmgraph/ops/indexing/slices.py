@@ -19,6 +19,7 @@ from tvmgraph.errors import (
 from tvmgraph.ops.common.arguments import (
     as_int,
     bad,
+    describe,
     has_unknown,
     require_tensor,
     resolve_axis,
@@ -66,13 +67,10 @@ def slice(input_x: Tensor, begin: object, size: object) -> Tensor:
     """
     require_tensor("slice", input_x, "input_x")
     begins, sizes = _ints("slice", begin, "begin"), _ints("slice", size, "size")
-
-    def got() -> str:
-        return f"input_x={input_x.aval}, begin={begins}, size={sizes}"
-
+    got = describe(input_x=input_x, begin=begins, size=sizes)
     if not len(begins) == len(sizes) == input_x.ndim:
         raise bad(ShapeError, f"begin and size need one entry for each of {input_x.ndim} axes",
-                  "slice", got())  # fmt: skip
+                  "slice", got)  # fmt: skip
     if has_unknown(begins) or has_unknown(sizes):
         ends = [None if n.__class__ is int and n == -1 else b + n for b, n in zip(begins, sizes)]
         return getitem(input_x, tuple(map(builtins.slice, begins, ends)))
@@ -83,7 +81,7 @@ def slice(input_x: Tensor, begin: object, size: object) -> Tensor:
             leaves = b < 0 or n < 0 or b + n > d
         if leaves:
             raise bad(either(OutOfRangeError, ValueError),
-                      f"[{b}, {b + n}) leaves axis {axis} of size {d}", "slice", got(),
+                      f"[{b}, {b + n}) leaves axis {axis} of size {d}", "slice", got,
                       "keep begin + size within the axis")  # fmt: skip
         entries.append((b, b + n, 1))
     return basic_index(input_x, tuple(entries))
@@ -133,16 +131,13 @@ def strided_slice(
     name = "strided_slice"
     require_tensor(name, input_x, "input_x")
     b, e, s = (_ints(name, v, n) for v, n in ((begin, "begin"), (end, "end"), (strides, "strides")))
-
-    def got() -> str:
-        return f"input_x={input_x.aval}, begin={b}, end={e}, strides={s}"
-
+    got = describe(input_x=input_x, begin=b, end=e, strides=s)
     if not len(b) == len(e) == len(s):
-        raise bad(ArgumentError, "begin, end and strides must have one length", name, got())
+        raise bad(ArgumentError, "begin, end and strides must have one length", name, got)
     if bin(ellipsis_mask).count("1") > 1:
-        raise bad(ArgumentError, "ellipsis_mask can have one bit only", name, got())
+        raise bad(ArgumentError, "ellipsis_mask can have one bit only", name, got)
     if any(step.__class__ is int and step == 0 for step in s):
-        raise bad(ArgumentError, "a stride cannot be zero", name, got())
+        raise bad(ArgumentError, "a stride cannot be zero", name, got)
     index: list[object] = []
     for i in range(len(b)):
         if _is_set(ellipsis_mask, i):
@@ -158,7 +153,7 @@ def strided_slice(
     try:
         return getitem(input_x, tuple(index))
     except TvmgraphError as error:
-        error.op, error.got = f"ops.{name}", got()
+        error.op, error.got = f"ops.{name}", str(got)
         raise
 
 
