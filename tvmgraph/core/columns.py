@@ -469,6 +469,24 @@ class OnnxOps(Protocol):
         """
         ...
 
+    def full(self, sizes: Sequence[int | Dim], value: object, dtype: DTypeLike) -> OnnxNamed:
+        """Returns a tensor of one number: a constant where its sizes are known.
+
+        Args:
+            sizes: Numbers and symbolic sizes.
+            value: The number.
+            dtype: Element type.
+        """
+        ...
+
+    def positions(self, count: int | Dim) -> OnnxNamed:
+        """Returns ``0, 1, ..., count - 1`` as int64 values.
+
+        Args:
+            count: How many there are.
+        """
+        ...
+
     def add(
         self, op_type: str, inputs: Sequence[object], outputs: int, attrs: Mapping[str, object]
     ) -> Any:

@@ -264,6 +264,21 @@ def positive_ints(value: object, count: int, name: str, minimum: int = 1) -> tup
     return tuple(v if isinstance(v, Dim) and described() else int(v) for v in items)
 
 
+def kernel_sizes(x: TensorType, first: int, end: int | None = None) -> Shape:
+    """Returns sizes of some axes, which kernels must know; those of a graph without may vary.
+
+    Args:
+        x: A type.
+        first: The first of the axes.
+        end: The axis after the last one.
+
+    Raises:
+        ShapeError: if one is symbolic, see :attr:`TensorType.static_shape`.
+    """
+    part = x.with_shape(x.shape[first:end])
+    return part.shape if described() else part.static_shape
+
+
 def _is_integer(value: object) -> TypeGuard[int]:
     """Whether a value can be an index; a bool is none, a size such as ``s0`` is one."""
     return not isinstance(value, bool) and hasattr(value, "__index__")

@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, overload
+from typing import Literal, cast, overload
 
 import numpy as np
 
@@ -240,6 +240,26 @@ class OnnxBuilder:
         one = np.asarray([1], np.int64)
         parts = [self.add("Reshape", [self.size(d), one], 1, {}) for d in sizes]
         return self.add("Concat", parts, 1, {"axis": 0})
+
+    def full(self, sizes: Sequence[int | Dim], value: object, dtype: DTypeLike) -> OnnxValue:
+        """Returns a tensor of one number: a constant where its sizes are known.
+
+        Args:
+            sizes: Numbers and symbolic sizes.
+            value: The number.
+            dtype: Element type.
+        """
+        if any(isinstance(d, Dim) for d in sizes):
+            return self.add("Expand", [self.const(value, dtype), self.shape(sizes)], 1, {})
+        return self.const(np.full(cast("Sequence[int]", sizes), value), dtype)
+
+    def positions(self, count: int | Dim) -> OnnxValue:
+        """Returns ``0, 1, ..., count - 1`` as int64 values.
+
+        Args:
+            count: How many there are.
+        """
+        return self.add("Range", [self.size(n) for n in (0, count, 1)], 1, {})
 
     @overload
     def add(

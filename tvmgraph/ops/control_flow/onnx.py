@@ -118,11 +118,7 @@ def running(
         after.type = row
         return [after, after]
 
-    one = O.const(start, x.type.dtype)
-    first = (
-        O.const(np.full(row.shape, start), x.type.dtype) if row.is_static
-        else O.Expand(one, O.shape(shape))
-    )  # fmt: skip
+    first = O.full(shape, start, x.type.dtype)
     _, rows = O.Scan(
         first, x, body=O.subgraph("running", [row, row], step), num_scan_inputs=1,
         scan_input_axes=[axis], scan_output_axes=[axis], outputs=2,

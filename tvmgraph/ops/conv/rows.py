@@ -14,7 +14,6 @@ from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
 from tvmgraph.core.op import F, Sample
 from tvmgraph.core.primitive import primitive
 from tvmgraph.core.sizes import Dim
-from tvmgraph.core.symbols import described
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Batch, Pattern, Traits
 from tvmgraph.core.types import TensorType, tensor_type
@@ -199,12 +198,15 @@ def _infer_conv_transpose(
             f" in {groups} groups",
             fix="make the input's channels equal to weight.shape[0], a multiple of groups",
         )
-    spatial = input.with_shape(input.shape[2:])
-    full = spatial.shape if described() else spatial.static_shape
     out = tuple(
         (n - 1) * s - lo - hi + d * (k - 1) + 1 + extra
         for n, s, (lo, hi), d, k, extra in zip(
-            full, stride, attrs["padding"], attrs["dilation"], kernel, output_padding
+            rules.kernel_sizes(input, 2),
+            stride,
+            attrs["padding"],
+            attrs["dilation"],
+            kernel,
+            output_padding,
         )
     )
     if any(o < 1 for o in out):
@@ -356,12 +358,9 @@ def _onnx_conv_transpose(
     O: OnnxOps, x: OnnxNamed, w: OnnxNamed, *, output_padding: Ints, **attrs: Unpack[Grouped]
 ) -> OnnxNamed:
     return O.ConvTranspose(
-        x,
-        w,
-        output_padding=list(output_padding),
-        pads=flat_padding(attrs["padding"]),
+        x, w, output_padding=list(output_padding), pads=flat_padding(attrs["padding"]),
         **_onnx_attrs(attrs),
-    )
+    )  # fmt: skip
 
 
 def _transposed(images: Ints, *more: object, output_padding: Ints = (), **kwargs: Any) -> Sample:

@@ -43,9 +43,7 @@ def _lower_full(R: Builder, *, size: Shape, fill_value: object, dtype: dtypes.DT
 
 
 def _onnx_full(O: OnnxOps, *, size: Shape, fill_value: object, dtype: dtypes.DType) -> OnnxNamed:
-    if any(isinstance(d, Dim) for d in size):
-        return O.Expand(np.asarray(fill_value, dtype.numpy), O.shape(size))
-    return O.const(np.full(size, fill_value, dtype.numpy))
+    return O.full(size, fill_value, dtype)
 
 
 def _full_factors(types: Sequence[TensorType], attrs: Attrs) -> str:

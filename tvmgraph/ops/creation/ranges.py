@@ -52,7 +52,7 @@ def _onnx_range(
 ) -> OnnxNamed:
     if not isinstance(count, Dim) and not isinstance(start, Dim):
         return O.const(_eager_range(start=start, step=step, count=count, dtype=dtype))
-    places = O.Range(np.asarray(0, np.int64), O.size(count), np.asarray(1, np.int64))
+    places = O.positions(count)
     if isinstance(start, float) or isinstance(step, float):
         places = O.Cast(places, to=O.dtype(dtypes.float64))
     kind = np.float64 if isinstance(start, float) or isinstance(step, float) else np.int64

@@ -14,7 +14,6 @@ from tvmgraph.core import rules
 from tvmgraph.core.columns import Builder, Expr, OnnxNamed, OnnxOps
 from tvmgraph.core.op import F, Sample, sample
 from tvmgraph.core.primitive import primitive
-from tvmgraph.core.symbols import described
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Layout, along_axis
 from tvmgraph.core.types import Dim, TensorType
@@ -178,8 +177,7 @@ def _infer_resample(
     axis = rules.normalize_axis(axis, x.ndim)
     if mode not in _MODES:
         raise ArgumentError(f"mode must be one of {', '.join(_MODES)}, not {mode!r}")
-    resized = x.with_shape(x.shape[axis : axis + 1])
-    length = resized.shape[0] if described() else resized.static_shape[0]
+    (length,) = rules.kernel_sizes(x, axis, axis + 1)
     if size < 1 or length < 1:
         raise ShapeError(f"an axis of size {length} cannot be resampled to {size}")
     return x.with_shape((*x.shape[:axis], size, *x.shape[axis + 1 :]))

@@ -396,8 +396,7 @@ def _onnx_write(
 def _onnx_range(O: OnnxOps, taken: Span) -> OnnxNamed:
     """The positions of a range: where it begins, how many there are, and its step."""
     begin, count, step = taken
-    places = O.Range(np.asarray(0, np.int64), O.size(count), np.asarray(1, np.int64))
-    return O.Add(O.Mul(places, np.asarray(step, np.int64)), O.size(begin))
+    return O.Add(O.Mul(O.positions(count), np.asarray(step, np.int64)), O.size(begin))
 
 
 def _taken(entry: int | Dim | Range, size: int | Dim) -> range | Span:

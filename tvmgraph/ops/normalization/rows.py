@@ -18,7 +18,6 @@ from tvmgraph.core.fusible import fusible
 from tvmgraph.core.op import F, sample
 from tvmgraph.core.precision import precise
 from tvmgraph.core.primitive import primitive
-from tvmgraph.core.symbols import described
 from tvmgraph.core.tensor import Tensor
 from tvmgraph.core.traits import Layout, Pattern, Traits, equation, letters
 from tvmgraph.core.types import Shape, TensorType
@@ -40,8 +39,7 @@ def _infer_rows(
     rules.require_same_dtype(x, *rest)
     if not 1 <= count <= x.ndim:
         raise ShapeError(f"{count} axes cannot be normalized of a tensor with {x.ndim} axes")
-    if not described():
-        x.with_shape(x.shape[x.ndim - count :]).static_shape  # noqa: B018  (raises when symbolic)
+    rules.kernel_sizes(x, x.ndim - count)  # raises where it needs them
     if any(t.shape != x.shape for t in rest):
         raise ShapeError("all operands must have the same shape")
     return x
@@ -121,12 +119,7 @@ def _lower_rows(R: Builder, x: Expr, *, count: int, eps: float, center: bool) ->
 def _onnx_rows(O: OnnxOps, x: OnnxNamed, *, count: int, eps: float, center: bool) -> OnnxNamed:
     t = x.type
     if center and t.dtype is not dtypes.float16:
-        normalized = t.with_shape(t.shape[t.ndim - count :])
-        one = np.ones((), t.dtype.numpy)
-        scale = (
-            np.full(normalized.shape, one) if normalized.is_static
-            else O.Expand(one, O.shape(normalized.shape))
-        )  # fmt: skip
+        scale = O.full(t.shape[t.ndim - count :], 1, t.dtype)
         return O.LayerNormalization(x, scale, axis=-count, epsilon=eps)
     wide = wide_dtype(t.dtype)
     x = O.Cast(x, to=O.dtype(wide))

@@ -490,8 +490,7 @@ def _onnx_roll(
     for s, d in zip(shifts, dims):
         size = x.type.shape[d]
         if isinstance(size, Dim):
-            places = O.Range(np.asarray(0, np.int64), O.size(size), np.asarray(1, np.int64))
-            index = O.Mod(O.Sub(places, np.asarray(s, np.int64)), O.size(size))
+            index = O.Mod(O.Sub(O.positions(size), np.asarray(s, np.int64)), O.size(size))
         else:
             index = (np.arange(size) - s) % max(size, 1)
         y = O.Gather(y, index, axis=d)
